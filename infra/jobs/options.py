@@ -9,7 +9,7 @@ from pathlib import Path
 from infra.errors import Problem, UserError
 from infra.job_roles import JobClass
 from infra.jobs.limits import LIMITS
-from infra.jobs.pack import DEFAULT_SCRIPT
+from infra.jobs.packing.pack import DEFAULT_SCRIPT
 from infra.jobs.service import CallerIdentity, TuningSpec
 from infra.outputs.jobs import JobMachineOutputs, JobOutputs, Person
 
@@ -29,6 +29,8 @@ class RunOptions:
     folder: Path
     script: str = DEFAULT_SCRIPT
     arguments: tuple[str, ...] = ()
+    send: tuple[str, ...] = ()
+    """Files of the folder that look like secrets and are none."""
     machine: str = ""
     spot: bool | None = None
     nodes: int = 1
@@ -165,9 +167,9 @@ def _amounts(
         fix = f"Add --max-hours HOURS, at most {most:g}."
         rule = "is required: the service ends the run then, which limits its price"
         yield Problem("--max-hours", None, rule, fix, code="max-hours-missing")
-    elif not 0 < options.max_hours <= most:
-        fix = f"Choose more than 0 and at most {most:g}; the limit is layout.max_hours of the stack."
-        rule = "exceeds the limit of the stack"
+    elif not 1 / 3600 <= options.max_hours <= most:  # MaxRuntimeInSeconds is a whole number, at least 1
+        fix = f"Choose a second (0.0003) to {most:g} hours; the limit is layout.max_hours of the stack."
+        rule = "is outside of the limits of the stack"
         yield Problem("--max-hours", options.max_hours, rule, fix, code="max-hours-beyond-limit")
     if machine is not None and not 1 <= options.nodes <= machine.max_nodes:
         fix = f"Choose 1 to {machine.max_nodes}; the limit is max_nodes of the machine in the stack file."

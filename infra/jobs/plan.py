@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from infra.errors import Problem, UserError
 from infra.jobs.limits import MOST_OF_A_SEARCH
 from infra.jobs.options import RunOrder
-from infra.jobs.pack import CodePack
+from infra.jobs.packing.pack import CodePack
 from infra.jobs.service import Moment
 from infra.jobs.service_part import PartOf
 from infra.naming import TAG_PREFIX, lasting_tags, sanitize
@@ -93,6 +93,7 @@ def _environment(order: RunOrder, pack: CodePack, name: str, gpus: int) -> dict[
         "ARGUMENTS": json.dumps(order.options.arguments, ensure_ascii=False),
         "GPUS": str(gpus),
         "MAX_HOURS": f"{order.max_hours:g}",
+        **({"MODULE": pack.module} if pack.module else {}),
         # Of all machines together.
         **({} if usd is None else {"COST_PER_HOUR": f"{usd * order.nodes:g}"}),
     }

@@ -10,7 +10,8 @@ from infra.errors import Problem, UserError
 from infra.job_roles import account_of
 from infra.jobs import money
 from infra.jobs.options import RunOptions, RunOrder, resolve
-from infra.jobs.pack import CodePack, pack
+from infra.jobs.packing.pack import CodePack, pack
+from infra.jobs.packing.secret_texts import secrets_in
 from infra.jobs.plan import run_name, run_plan
 from infra.jobs.service import CallerIdentity, JobService, LostError, Moment, Searching
 from infra.jobs.service_part import RunService
@@ -38,7 +39,9 @@ class Submission:
 
 def prepare(outputs: JobOutputs, options: RunOptions, service: RunService, now: Moment) -> Submission:
     """Check and plan a run without creating anything. Raises UserError with the problems."""
-    packed = pack(options.folder, options.script)
+    if problems := list(_secret_arguments(options)):
+        raise UserError(problems)
+    packed = pack(options.folder, options.script, options.send)
     with answered():
         caller = service.caller()
         order = resolve(outputs, options, caller)
@@ -110,6 +113,14 @@ def _checkpoints(order: RunOrder, service: JobService) -> str:
         rule = f"is a run of team {found.team}"
         raise UserError([Problem("--resume", name, rule, fix, code="run-of-other-team")])
     return found.checkpoint_uri
+
+
+def _secret_arguments(options: RunOptions) -> Iterator[Problem]:
+    """Arguments with keys or tokens: the service shows them, and MLflow records them."""
+    for _, kind in secrets_in(" ".join(options.arguments).encode("utf-8", "surrogateescape")):
+        rule = f"have a {kind}, which everyone who may see the job or its record could read"
+        fix = "Let the script read it from a secret of the cloud, with the permissions of the job's role."
+        yield Problem("arguments", None, rule, fix, code="argument-like-secret")
 
 
 def _digest(packed: CodePack) -> str:

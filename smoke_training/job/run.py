@@ -125,7 +125,9 @@ class _Job:
         tracking = {}
         if self._place.index == 0:
             tracking = self._tracked.variables(f"sqlite:///{self._folders.scratch / OFFLINE}", self._folder)
-        code = facts.code_location()
+        if command.is_shell(self._settings):
+            tracking |= command.rendezvous(self._settings, self._place)
+        code = (facts.code_location(), self._folder)
         variables = command.environment(self._environment, self._place, self._folders, code, tracking)
         line = command.command(self._settings, self._place)
         return self._supervisor.run(line, variables, self._folder, self._tick)
@@ -142,8 +144,7 @@ class _Job:
     def _tick(self) -> None:
         if self._place.index or time.monotonic() < self._alive_at + ALIVE_S:
             return
-        self._alive_at = self._began = time.monotonic()
-        self._stamp = time.time()  # start time; later times add a monotonic clock to it
+        self._alive_at = time.monotonic()
         self._noted(lambda: self._ledger.see(self._now()))
         self._tracked.refresh()
 

@@ -9,7 +9,19 @@ from smoke_training.reader import DocumentError
 
 PREFIX = "TRAINSTACK_"
 MANDATORY = ("owner", "dataset", "code_version")  # a run without these cannot be attributed or repeated
-_TEXTS = ("stack", "run", "owner", "person", "team", "task", "dataset", "code_version", "image", "machine")
+_TEXTS = (
+    "module",
+    "stack",
+    "run",
+    "owner",
+    "person",
+    "team",
+    "task",
+    "dataset",
+    "code_version",
+    "image",
+    "machine",
+)
 PORT = 29500  # torchrun's own default
 
 
@@ -18,6 +30,8 @@ class JobSettings:
     """One job. Missing texts are empty; `usd_per_hour` is the sum over all nodes."""
 
     script: str
+    module: str = ""
+    """Python runs the script as this module (`-m`); empty for a file."""
     arguments: tuple[str, ...] = ()
     gpus: int = 0
     usd_per_hour: float | None = None

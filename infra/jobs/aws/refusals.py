@@ -68,6 +68,12 @@ def of_other(what: str, code: str, message: str) -> Problem:
     return Problem("service", None, rule, fix, code="request-refused")
 
 
+def of_request(what: str, error: Exception) -> Problem:
+    """The reason why the SDK did not send a request: a value that the service's model excludes."""
+    rule, fix = f"cannot {what}: {_short(str(error))}", "Change the option that has this value."
+    return Problem("run", None, rule, fix, code="request-invalid")
+
+
 def _quota(plan: RunPlan, region: str, message: str) -> Problem:
     """The quota that the message names, with the request for what is used and wanted together.
 

@@ -19,7 +19,7 @@ from infra.jobs.aws.logs import CloudWatchLogs
 from infra.jobs.aws.search.described import described_search, is_of
 from infra.jobs.aws.search.tuning import is_search
 from infra.jobs.aws.search.tuning import request as tuning_request
-from infra.jobs.service import CallerIdentity, LostError, Moment, ServiceJob, TuningSpec
+from infra.jobs.service import CallerIdentity, JobState, LostError, Moment, ServiceJob, TuningSpec
 from infra.naming import TAG_PREFIX
 from smoke_training.launchers.aws import sagemaker
 from smoke_training.launchers.runplan import RunPlan
@@ -88,6 +88,8 @@ class SageMakerService:
                 raise LostError(f"{code}: {message}") from error
             types = client.meta.service_model.shape_for("TrainingInstanceType").enum
             raise UserError([refusals.of_create(plan, self._region, code, message, types)]) from error
+        except exceptions.ParamValidationError as error:
+            raise UserError([refusals.of_request("start a job", error)]) from error
         except exceptions.BotoCoreError as error:
             if not self._made(request):
                 raise LostError(str(error)) from error
@@ -145,7 +147,7 @@ class SageMakerService:
                 yield described(found, tags)
 
     def stop(self, name: str) -> None:
-        """Stop a job or search; no effect on one that is over."""
+        """Stop a job or search; no effect on one that is over or stopping."""
         client = self._client("sagemaker")
         try:
             with _asked(f"stop {name}"):
@@ -154,9 +156,9 @@ class SageMakerService:
                 else:
                     client.stop_training_job(TrainingJobName=name)
         except UserError:
-            # The service refuses to stop a job that is over, which may have ended meanwhile.
+            # The service refuses to stop a job that is over or stopping, maybe by another request.
             found = self.job(name)
-            if found is None or not found.state.over:
+            if found is None or found.state is JobState.RUNNING:
                 raise
 
     def logs(self, name: str) -> CloudWatchLogs:
@@ -252,5 +254,7 @@ def _asked(what: str, refused: Callable[[str, str, str], Problem] = refusals.of_
             raise LostError(f"{code}: {message}") from error
         kind = AccessDeniedError if code in DENIED else UserError
         raise kind([refused(what, code, message)]) from error
+    except exceptions.ParamValidationError as error:
+        raise UserError([refusals.of_request(what, error)]) from error
     except exceptions.BotoCoreError as error:
         raise LostError(str(error)) from error

@@ -124,16 +124,16 @@ class VertexService:
                 yield job
 
     def stop(self, name: str) -> None:
-        """Stop a job; no effect on one that is over."""
+        """Stop a job; no effect on one that is over or stopping."""
         found = self._existing(name)
         try:
             with _asked(f"stop {name}"):
                 method = self._method("/{id}:cancel", "POST")
                 answer(self._session(_ATTEMPTS), method, {**self._place(), "id": _id(found)})
         except UserError:
-            # The service refuses to cancel a job that is over, which may have ended meanwhile.
+            # The service refuses to cancel a job that is over or stopping, maybe by another request.
             after = self.job(name)
-            if after is None or not after.state.over:
+            if after is None or after.state is JobState.RUNNING:
                 raise
 
     def logs(self, name: str) -> CloudLogging:

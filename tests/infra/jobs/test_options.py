@@ -96,6 +96,7 @@ def test_a_stack_of_one_person_needs_no_name() -> None:
         ({"nodes": 0}, "--nodes", "nodes-beyond-limit"),
         ({"max_hours": 73}, "--max-hours", "max-hours-beyond-limit"),
         ({"max_hours": 0}, "--max-hours", "max-hours-beyond-limit"),
+        ({"max_hours": 0.0001}, "--max-hours", "max-hours-beyond-limit"),
         ({"max_hours": None}, "--max-hours", "max-hours-missing"),
         ({"max_hours": float("nan")}, "--max-hours", "max-hours-beyond-limit"),
         ({"keep_warm_minutes": 61}, "--keep-warm", "keep-warm-not-accepted"),

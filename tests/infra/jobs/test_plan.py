@@ -11,7 +11,7 @@ import pytest
 
 from infra.errors import UserError
 from infra.jobs.aws.plan import part
-from infra.jobs.pack import CodePack
+from infra.jobs.packing.pack import CodePack
 from infra.jobs.plan import run_name, run_plan
 from smoke_training.launchers import runplan
 from smoke_training.launchers.aws import sagemaker
@@ -21,7 +21,7 @@ from tests.smoke_training.launchers.test_managed import faults
 _session: Any = importlib.import_module("botocore.session")  # without type hints
 _validate: Any = importlib.import_module("botocore.validate")
 MODEL = _session.get_session().get_service_model("sagemaker").operation_model("CreateTrainingJob").input_shape
-PACK = CodePack(b"packed", ("train.py",), 6, "train.py", None)
+PACK = CodePack(b"packed", ("train.py",), 6, "train.py", None, "ab" * 32)
 CODE = "s3://small-aws-artifacts/code/abc/"
 
 

@@ -27,9 +27,11 @@ def test_several_gpus_or_nodes_meet_at_the_first_host() -> None:
 
 def test_nodes_of_one_machine_use_the_loopback_and_what_was_set_stays() -> None:
     folders = below(Path("/opt/ml"))
-    found = command.environment({"PYTHONPATH": "/mine"}, TWO, folders, Path("/code.zip"), {})
-    assert found["GLOO_SOCKET_IFNAME"] == "lo" and found["PYTHONPATH"] == "/code.zip:/mine"
+    found = command.environment(
+        {"PYTHONPATH": "/mine"}, TWO, folders, (Path("/code.zip"), Path("/folder")), {}
+    )
+    assert found["GLOO_SOCKET_IFNAME"] == "lo" and found["PYTHONPATH"] == "/code.zip:/folder:/mine"
     assert found["TRAINSTACK_CHECKPOINTS"] == "/opt/ml/checkpoints"
     own = {"NCCL_SOCKET_IFNAME": "ib0"}
-    assert command.environment(own, TWO, folders, Path("/x"), {})["NCCL_SOCKET_IFNAME"] == "ib0"
-    assert "GLOO_SOCKET_IFNAME" not in command.environment({}, ALONE, folders, Path("/x"), {})
+    assert command.environment(own, TWO, folders, (Path("/x"),), {})["NCCL_SOCKET_IFNAME"] == "ib0"
+    assert "GLOO_SOCKET_IFNAME" not in command.environment({}, ALONE, folders, (Path("/x"),), {})

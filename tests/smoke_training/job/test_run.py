@@ -1,10 +1,12 @@
 """The wrapper around real scripts, as the service starts it: from the zip, not as root's /opt/ml."""
 
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -126,6 +128,52 @@ def test_what_cannot_be_run_is_refused_with_all_faults(job: Make) -> None:
     assert len(made.failure().splitlines()) == 2
 
 
+TORCHRUN = """
+import os, torch.distributed as dist
+dist.init_process_group("gloo")
+print("joined", dist.get_rank(), dist.get_world_size(), flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_a_shell_script_starts_once_for_a_node_and_torchrun_in_it_joins_all(job: Make) -> None:
+    made = job(TORCHRUN, TRAINSTACK_SCRIPT="run.sh", TRAINSTACK_GPUS="2")
+    (made.code / "run.sh").write_text('echo "shell $1"; torchrun train.py\n')
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    made.environment |= {"PATH": path}
+    code, said = made.run("two words")
+    assert code == 0, said
+    assert said.count("shell two words") == 1
+    assert {line for line in said.splitlines() if line.startswith("joined")} == {"joined 0 2", "joined 1 2"}
+
+
+def test_a_script_with_relative_imports_runs_as_a_module(job: Make) -> None:
+    made = job("", TRAINSTACK_SCRIPT="pkg/fit.py", TRAINSTACK_MODULE="pkg.fit")
+    (made.code / "pkg").mkdir()
+    (made.code / "pkg" / "model.py").write_text("SIZE = 7\n")
+    (made.code / "pkg" / "fit.py").write_text(
+        "from .model import SIZE\nimport sys\nprint(SIZE, sys.argv[1:])\n"
+    )
+    code, said = made.run("--lr", "1")
+    assert code == 0 and "7 ['--lr', '1']" in said, said
+
+
+def test_a_script_in_a_folder_imports_from_the_folder_of_the_run(job: Make) -> None:
+    made = job("", TRAINSTACK_SCRIPT="scripts/fit.py")
+    (made.code / "scripts").mkdir()
+    (made.code / "model.py").write_text("SIZE = 7\n")
+    (made.code / "scripts" / "fit.py").write_text("import model\nprint('size', model.SIZE)\n")
+    code, said = made.run()
+    assert code == 0 and "size 7" in said, said
+
+
+def test_a_script_whose_name_begins_with_a_dash_is_no_option(job: Make) -> None:
+    made = job("", TRAINSTACK_SCRIPT="-c.py")
+    (made.code / "-c.py").write_text("print('ran')\n")
+    code, said = made.run()
+    assert code == 0 and "ran" in said, said
+
+
 def wheel(folder: Path) -> None:
     """A package of one module, as small as pip takes it."""
     about = {
@@ -201,3 +249,28 @@ def test_a_run_writes_down_that_it_is_alive(tmp_path: Path, monkeypatch: pytest.
     )
     result = {**clean(os.environ), "TRAINSTACK_SCRIPT": "train.py"}
     assert around.run(result, below(tmp_path / "ml"), tmp_path) == 0
+
+
+def test_a_clock_that_steps_does_not_change_the_duration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock of the machine is set by an hour after the start, and again with each heartbeat."""
+    monkeypatch.setattr(around, "ALIVE_S", 0.0)
+    clock, steps = time.time, itertools.count()
+    monkeypatch.setattr("smoke_training.job.run.time.time", lambda: clock() + 3600.0 * next(steps))
+    (tmp_path / "train.py").write_text(
+        "import json, os, time\n"
+        "limit = time.monotonic() + 60\n"
+        "while time.monotonic() < limit:\n"
+        "    with open(os.environ['TRAINSTACK_CHECKPOINTS'] + '/trainstack-run.json') as stream:\n"
+        "        (attempt,) = json.load(stream)['attempts']\n"
+        "    if attempt['seen'] > attempt['began']:\n"
+        "        raise SystemExit(0)\n"
+        "    time.sleep(0.05)\n"
+        "raise SystemExit(1)\n"
+    )
+    started = time.monotonic()
+    environment = {**clean(os.environ), "TRAINSTACK_SCRIPT": "train.py"}
+    assert around.run(environment, below(tmp_path / "ml"), tmp_path) == 0
+    document = json.loads((tmp_path / "ml" / "output" / "data" / "run.json").read_text())
+    assert 0 < document["duration_s"] <= time.monotonic() - started

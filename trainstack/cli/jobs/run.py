@@ -53,6 +53,12 @@ Task = Annotated[
     str,
     typer.Option("--task", help="Purpose, recorded with the run. `evaluation*` gets read-only data access."),
 ]
+Send = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--send", help="File of the folder that looks like a secret and is none; repeatable.", metavar="FILE"
+    ),
+]
 Tune = Annotated[
     str, typer.Option("--tune", help="File of the folder with the hyperparameters that the service searches.")
 ]
@@ -70,6 +76,7 @@ def run(
     arguments: Arguments = None,
     *,
     script: Script = "train.py",
+    send: Send = None,
     on: On = "",
     spot: Spot = None,
     nodes: Nodes = 1,
@@ -97,6 +104,7 @@ def run(
         folder=folder,
         script=script,
         arguments=tuple(arguments or ()),
+        send=tuple(send or ()),
         machine=on,
         spot=spot,
         nodes=nodes,
@@ -136,6 +144,7 @@ def show(run: "Submission") -> None:
         searched = f"{tuning.goal.lower()} {tuning.metric} over {', '.join(tuning.ranges)}"
         trials = f"{tuning.trials} trials at most, {tuning.parallel} at a time"
         rows.append(("search", f"{searched}: {trials}"))
+    rows += [("warning", str(one)) for one in packed.warnings]
     cheaper = "; the discount of spot is known at the end" if order.spot else ""
     rows.append(("price", f"{run.price}{cheaper}"))
     rows += [("budget", f"{'over, ' if room.broken else ''}{room}") for room in run.rooms]

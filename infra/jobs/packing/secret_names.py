@@ -1,22 +1,39 @@
-"""Detects files that look like secrets, which a run must not include (pure)."""
+"""Detects files whose names are typical of secrets, which a run must not include (pure)."""
 
-import re
 from fnmatch import fnmatchcase
 
 # File names of keys, passwords and logins.
 _NAMES = (
-    *(".env", ".env.*", "*.env"),
+    *(".env", ".env.*", "*.env", ".envrc"),
     *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx"),
     *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"),
-    *("credentials", "credentials.*", "*credentials.json", "secrets.*", "client_secret*.json"),
+    *(
+        "credentials",
+        "credentials.*",
+        "*credentials.json",
+        "*credentials.csv",
+        "secrets.*",
+        "client_secret*.json",
+    ),
+    # The console of AWS names them `<user>_accessKeys.csv`.
+    *("*accesskeys.csv", "rootkey.csv", ".s3cfg", ".boto", "rclone.conf"),
     *("*service[-_]account*.json", "application_default_credentials.json", "kaggle.json", "kubeconfig*"),
-    *(".netrc", "_netrc", ".pypirc", ".git-credentials", ".pgpass", ".htpasswd", ".dockerconfigjson"),
+    *(
+        ".netrc",
+        "_netrc",
+        ".pypirc",
+        ".git-credentials",
+        ".pgpass",
+        ".htpasswd",
+        ".dockercfg",
+        ".dockerconfigjson",
+    ),
 )
-_FOLDERS = frozenset({".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".docker"})
+_FOLDERS = frozenset(
+    {".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".docker", ".huggingface", ".kaggle"}
+)
 # Names of files without secrets: examples, and modules that read secrets.
 _HARMLESS = ("*.example", "*.sample", "*.template", "*.py", "*.pub", "*.md")
-_PRIVATE_KEY = re.compile(rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----")
-_HEAD = 4096
 
 
 def named_like_a_secret(path: str) -> bool:
@@ -27,8 +44,3 @@ def named_like_a_secret(path: str) -> bool:
     return any(fnmatchcase(name, form) for form in _NAMES) and not any(
         fnmatchcase(name, form) for form in _HARMLESS
     )
-
-
-def holds_a_key(content: bytes) -> bool:
-    """Return whether a file begins with a private key (RFC 7468)."""
-    return _PRIVATE_KEY.search(content[:_HEAD]) is not None
