@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from infra.jobs.options import RunOrder
 from infra.jobs.service import JobService
@@ -29,6 +29,14 @@ class ServicePart:
 
 PartOf = Callable[[RunOrder, str, str, str | None], ServicePart]
 """From an order, the run's name, the URI of its code and that of its checkpoints, or None."""
+
+
+@runtime_checkable
+class Keeping(Protocol):
+    """Additional method of a service that keeps machines after a job."""
+
+    def kept_warm(self, order: RunOrder) -> str:
+        """How long it keeps the machines of a run, as text. Raises UserError where it would not, silently."""
 
 
 class RunService(JobService, Protocol):

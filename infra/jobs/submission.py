@@ -14,7 +14,7 @@ from infra.jobs.packing.pack import CodePack, pack
 from infra.jobs.packing.secret_texts import secrets_in
 from infra.jobs.plan import run_name, run_plan
 from infra.jobs.service import CallerIdentity, JobService, LostError, Moment, Searching
-from infra.jobs.service_part import RunService
+from infra.jobs.service_part import Keeping, RunService
 from infra.outputs.jobs import JobOutputs
 from smoke_training.launchers import bundle, managed
 from smoke_training.launchers.aws import trial
@@ -35,6 +35,8 @@ class Submission:
     rooms: tuple[money.Room, ...]
     unseen: int
     """Jobs of the stack that no budget counts, as the login may not read them."""
+    kept_warm: str = ""
+    """How long the machines wait for the next run; empty: not at all."""
 
 
 def prepare(outputs: JobOutputs, options: RunOptions, service: RunService, now: Moment) -> Submission:
@@ -47,6 +49,7 @@ def prepare(outputs: JobOutputs, options: RunOptions, service: RunService, now: 
         order = resolve(outputs, options, caller)
         _refuse_other_account(order, caller)
         checkpoints = _checkpoints(order, service) if options.resume else None
+        kept = service.kept_warm(order) if options.keep_warm_minutes and isinstance(service, Keeping) else ""
         rooms = tuple(money.rooms(order, service.jobs(money.month_of(now)), now)) if outputs.budgets else ()
     if problems := list(money.broken(rooms)):
         raise UserError(problems)
@@ -61,6 +64,7 @@ def prepare(outputs: JobOutputs, options: RunOptions, service: RunService, now: 
         price=money.price(order),
         rooms=rooms,
         unseen=service.unseen,
+        kept_warm=kept,
     )
 
 

@@ -1,10 +1,36 @@
 """SageMaker as the service of `trainstack run`."""
 
+from botocore import exceptions
+
+from infra.catalog.aws.jobs import warm_quota_name
+from infra.catalog.aws.quotas import request
+from infra.errors import Problem, UserError
 from infra.jobs.aws import plan
 from infra.jobs.aws.service import SageMakerService
+from infra.jobs.options import RunOrder
 
 
 class SageMakerRuns(SageMakerService):
     """Training jobs of a stack, and their part of a run's plan. See `service_part.RunService`."""
 
     part = staticmethod(plan.part)
+
+    def kept_warm(self, order: RunOrder) -> str:
+        """See `service_part.Keeping`. The quota is 0 by default, and a job above it ends without a warm pool.
+
+        Source: SageMaker developer guide, train-warm-pools-resource-limits.
+        """
+        machine, minutes = order.machine.machine, order.options.keep_warm_minutes
+        name = warm_quota_name(machine)
+        pages = self._client("service-quotas").get_paginator("list_service_quotas")
+        try:
+            rows = (row for page in pages.paginate(ServiceCode="sagemaker") for row in page["Quotas"])
+            allowed = next((float(row["Value"]) for row in rows if row["QuotaName"] == name), 0.0)
+        except (exceptions.ClientError, exceptions.BotoCoreError):
+            return f"{minutes} min, if the quota “{name}” allows it, which the login may not read"
+        if allowed >= order.nodes:
+            return f"{minutes} min"
+        rule = f"the account keeps {allowed:g} {machine} after jobs, and the run has {order.nodes}"
+        ask = request(name, order.nodes, order.outputs.region)
+        fix = f"Leave it out, or request more, which takes hours to days: `{ask}`."
+        raise UserError([Problem("--keep-warm", minutes, rule, fix, code="keep-warm-without-quota")])

@@ -25,6 +25,7 @@ from rehearsal.jobs.aws.sagemaker.runner import JobRunner, TrainingContext
 from rehearsal.jobs.aws.sagemaker.tuning_api import TuningApi
 from rehearsal.jobs.aws.sagemaker.tuning_jobs import TuningJobs
 from rehearsal.jobs.aws.security_groups import SecurityGroups
+from rehearsal.jobs.aws.service_quotas import ServiceQuotas
 from rehearsal.jobs.aws.topics import Topics
 from rehearsal.jobs.faults import CreateFaults, JobFaults
 from rehearsal.jobs.log_store import LogStore
@@ -57,6 +58,7 @@ class AwsServices:
             "budgets": Budgets(state),
             "sns": Topics(state, home),
             "ec2": SecurityGroups(state),
+            "servicequotas": ServiceQuotas(state, self._faults.quotas),
         }
         try:
             self._plane = Dataplane(state, services, port=service_ports.port(home))

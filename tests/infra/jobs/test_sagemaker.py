@@ -8,11 +8,14 @@ import pytest
 
 from infra.errors import UserError
 from infra.jobs import money, report
+from infra.jobs.aws.runs import SageMakerRuns
 from infra.jobs.service import JobPhase, JobState, LostError
 from infra.jobs.submission import prepare, start
 from tests.infra.jobs.conftest import Stack
 from tests.infra.jobs.samples import NOW
+from tests.infra.jobs.test_tuning import SEARCH
 from tests.rehearsal.jobs.aws import account as emulated
+from tests.trainstack.preflight.aws.asking import Answering, Refusal
 
 HELLO = "import os, sys; print('hello from', os.path.basename(os.getcwd()), sys.argv[1:])"
 FOREVER = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.05)"
@@ -167,6 +170,47 @@ def test_a_limit_of_the_account_is_asked_by_the_amount_that_is_wanted(
     with pytest.raises(UserError) as caught:
         start(stack.prepared(HELLO, **changes), stack.service, stack.reported.append)
     assert "[quota-exceeded]" in str(caught.value) and all(one in str(caught.value) for one in asked)
+
+
+WARM = "ml.g6.xlarge for training warm pool usage"
+
+
+def test_machines_that_the_account_would_not_keep_are_refused_before_anything_runs(stack: Stack) -> None:
+    """Developer guide, train-warm-pools-resource-limits: the job runs, and no warm pool is retained."""
+    stack.account.faults(quotas={WARM: 1})
+    with pytest.raises(UserError) as caught:
+        stack.prepared(HELLO, spot=False, keep_warm_minutes=30, nodes=2)
+    said = str(caught.value)
+    assert "[keep-warm-without-quota]" in said and WARM in said and "--desired-value 2" in said
+    assert stack.prepared(HELLO, spot=False, keep_warm_minutes=30).kept_warm == "30 min"
+    assert stack.prepared(HELLO, spot=False).kept_warm == ""
+
+
+def test_a_quota_of_warm_pools_that_may_not_be_read_is_said(stack: Stack) -> None:
+    known = stack.service._clients
+
+    def denied(service: str, region: str) -> Any:
+        if service != "service-quotas":
+            return known(service, region)
+        return Answering(list_service_quotas=Refusal("AccessDeniedException"))(service, region)
+
+    stack.service = SageMakerRuns(denied, stack.outputs.stack, stack.outputs.region)
+    assert WARM in stack.prepared(HELLO, spot=False, keep_warm_minutes=30).kept_warm
+
+
+@pytest.mark.parametrize(
+    ("quotas", "parallel", "asked"),
+    [({"sagemaker_trials_at_once": 10}, 11, "--desired-value 11")],
+)
+def test_a_search_above_a_limit_of_the_account_is_refused_with_the_request(
+    stack: Stack, quotas: dict[str, float], parallel: int, asked: str
+) -> None:
+    stack.account.faults(quotas=quotas)
+    stack.outputs = stack.outputs.model_copy(update={"budgets": ()})
+    made = stack.prepared(HELLO, tune=replace(SEARCH, trials=20, parallel=parallel))
+    with pytest.raises(UserError) as caught:
+        start(made, stack.service, stack.reported.append)
+    assert "[quota-exceeded]" in str(caught.value) and asked in str(caught.value)
 
 
 def test_what_others_use_is_part_of_the_request_for_more(stack: Stack) -> None:

@@ -145,6 +145,8 @@ def show(run: "Submission") -> None:
         trials = f"{tuning.trials} trials at most, {tuning.parallel} at a time"
         rows.append(("search", f"{searched}: {trials}"))
     rows += [("warning", str(one)) for one in packed.warnings]
+    if run.kept_warm:
+        rows.append(("kept warm", run.kept_warm))
     cheaper = "; the discount of spot is known at the end" if order.spot else ""
     rows.append(("price", f"{run.price}{cheaper}"))
     rows += [("budget", f"{'over, ' if room.broken else ''}{room}") for room in run.rooms]
