@@ -15,6 +15,8 @@ START = timedelta(minutes=20)
 # Longest time until a waiting job is evaluated again, because users change its labels.
 LONGEST = timedelta(minutes=10)
 _SHORTEST = timedelta(seconds=10)
+# Beyond every window: the API takes 63 bits of seconds, which no duration or date here can be.
+_MOST_S = 10 * 365 * 86_400
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def run_limits(workload: Object, owner: Object | None) -> RunLimits:
         limits.append(max(0, spec["maximumExecutionTimeSeconds"] - past))
     reference = spec.get("priorityClassRef") or {}
     return RunLimits(
-        limit=timedelta(seconds=min(limits)) if limits else None,
+        limit=timedelta(seconds=min(*limits, _MOST_S)) if limits else None,
         interval=_interval((owner or {}).get("metadata") or {}),
         # A Workload without a class has the priority of this one.
         priority=str(reference.get("name") or "default"),

@@ -8,18 +8,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agents.shared.kueue import AWAY_NOTE, IDLE, OVER_BUDGET, QUEUE_NAME_LABEL, RETRY_LABEL, STOPPED_LABEL
-from agents.shared.times import seconds
+from agents.shared.kueue import (
+    AWAY_NOTE,
+    DEADLINE_LABEL,
+    IDLE,
+    OVER_BUDGET,
+    QUEUE_NAME_LABEL,
+    RETRY_LABEL,
+    STOPPED_LABEL,
+)
+from agents.shared.times import seconds, stamp
 
 Object = Mapping[str, Any]
 Kind = Literal[
     "quota", "never fits", "borrowing limit", "topology", "fragmentation", "no matching pool", "stopped",
     "admission check", "over budget", "pool closed", "nodes booting", "starting", "preempting", "retry later",
-    "requeue limit", "time limit", "deactivated", "behind others", "no such queue", "no such priority",
-    "unknown resource", "image", "configuration", "volume claim", "crash loop", "stopped idle",
-    "pods refused", "not processed", "other",
+    "requeue limit", "time limit", "deactivated", "behind others", "ends soon", "no such queue",
+    "no such priority", "unknown resource", "image", "configuration", "volume claim", "crash loop",
+    "stopped idle", "pods refused", "not processed", "other",
 ]  # fmt: skip
 UNKNOWN_NAME = "NAME"
+# Time before the end of a job by a default deadline.
+NOTICE_S = 86_400
+_MOST_DIGITS = 9  # 31 years
 
 _AGAIN = "delete the job and submit it again: kubectl replace --force -f FILE"
 _RETRY = f"kubectl label {{kind}} {{name}} {RETRY_LABEL}=$(date +%s) --overwrite"
@@ -31,6 +42,8 @@ _FIXES: dict[Kind, str] = {
     "time limit": f"allow more time, or continue from its last checkpoint with {_RETRY}",
     "deactivated": f"ask an administrator, or {_AGAIN}",
     "stopped idle": _RETRY,
+    "ends soon": "write a checkpoint before that. A Job can have more time: kubectl patch job {name} "
+    '-p \'{{"spec":{{"activeDeadlineSeconds":SECONDS}}}}\'',
     "no such queue": f"name one of `kubectl get localqueues` in label {QUEUE_NAME_LABEL}; {_AGAIN}",
     "unknown resource": f"request GPUs as nvidia.com/gpu in resources.limits; {_AGAIN}",
     "image": f"correct the name of the image, or its pull secret; {_AGAIN}",
@@ -44,12 +57,14 @@ _FIXES: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class Reason:
-    """The reason why a job waits: its kind and a sentence."""
+    """The reason why a job waits, or ends: its kind and a sentence."""
 
     kind: Kind
     text: str
     remedy: str = ""
     """A fix for this case; default: that of its kind."""
+    begins: int = 0
+    """The time (seconds since 1970) from which it applies; 0: now."""
 
     @property
     def fix(self) -> str:
@@ -101,9 +116,9 @@ def of_message(message: str) -> Reason:
 
 
 def of_workload(workload: Object, now: int) -> Reason | None:
-    """The reason why a job does not start, as far as its Workload has it.
+    """The reason why a job does not start, as far as its Workload has it, or will end by a default.
 
-    None for one that Kueue admitted, that is finished, or that Kueue has not evaluated yet.
+    None for one that is finished, or that Kueue has not evaluated yet.
     """
     status = workload.get("status") or {}
     rows = {str(row["type"]): row for row in status.get("conditions") or ()}
@@ -112,7 +127,7 @@ def of_workload(workload: Object, now: int) -> Reason | None:
     if not workload["spec"].get("active", True):
         return _inactive(workload, rows)
     if _true(rows, "Admitted"):
-        return None
+        return _ending(workload, rows["Admitted"])
     if _true(rows, "QuotaReserved"):
         return of_checks(_checks(workload))
     retried = (status.get("requeueState") or {}).get("requeueAt")
@@ -166,6 +181,17 @@ def of_inactive(
     if held and held.kind == "over budget":
         return held
     return Reason("deactivated", message or "it was deactivated")
+
+
+def _ending(workload: Object, admitted: Object) -> Reason | None:
+    """The end of a running job by the deadline that the API server added; None where it declares one."""
+    limit = str((workload["metadata"].get("labels") or {}).get(DEADLINE_LABEL) or "")
+    # A member can write the label, too.
+    if not limit.isdecimal() or len(limit) > _MOST_DIGITS:
+        return None
+    ends = seconds(str(admitted["lastTransitionTime"])) + int(limit)
+    words = f"it declares no deadline, so the one of {int(limit) / 86_400:g} days ends it at {stamp(ends)}"
+    return Reason("ends soon", f"{words}, unless that was changed", begins=ends - NOTICE_S)
 
 
 def _inactive(workload: Object, rows: Mapping[str, Object]) -> Reason:

@@ -73,14 +73,14 @@ class Reports:
         if known is None:
             if reason is not None:
                 owners = tuple((head.get("ownerReferences") or ())[:_MOST_OWNERS])
-                self._jobs[uid] = _Queued(head["namespace"], owners, reason, at + SETTLED_S)
+                self._jobs[uid] = _Queued(head["namespace"], owners, reason, at + _wait(reason, now))
             return
         if reason is None and not known.sent:
             self.gone(uid)
             return
-        if reason and (known.reason is None or reason.kind != known.reason.kind):
-            before = known.sent.get(reason.kind)
-            known.due_at = at + SETTLED_S if before is None else max(at + SETTLED_S, before + AGAIN_S)
+        if reason and (known.reason is None or _key(reason) != _key(known.reason)):
+            before = known.sent.get(reason.kind, -AGAIN_S)
+            known.due_at = max(at + _wait(reason, now), before + AGAIN_S)
         known.reason = reason
 
     @property
@@ -152,6 +152,16 @@ class Reports:
         if name in job.counts:
             change["count"] = job.counts[name] + 1
         return self._server.ask("PATCH", f"{path}/{name}", change)
+
+
+def _key(reason: Reason) -> tuple[Kind, int]:
+    """Identity of a reason; another text alone makes no other one."""
+    return reason.kind, reason.begins
+
+
+def _wait(reason: Reason, now: int) -> float:
+    """Seconds until the first Event of a reason."""
+    return max(SETTLED_S, float(reason.begins - now))
 
 
 def _words(reason: Reason, owner: Object) -> str:

@@ -16,6 +16,8 @@ STOPPED_LABEL, IDLE = "trainstack.dev/stopped", "idle"
 """Label of the Workload of a job that was stopped because its GPUs were idle."""
 AWAY_NOTE = "trainstack.dev/capacity-window"
 """Annotation of a Workload that a pool with windows does not admit: its check and the reason."""
+DEADLINE_LABEL = "trainstack.dev/default-deadline"
+"""Label of a job whose deadline the API server added, with its seconds; Kueue copies it to the Workload."""
 OVER_BUDGET = "over budget: "
 """Beginning of the message in a check that deactivated a job. Kueue keeps it (pkg/workload/evict/evict.go,
 `resetChecksOnEviction`, leaves Pending checks as they are)."""

@@ -4,9 +4,10 @@
 
 A real API server with Kueue's kinds; nodes and pods are KWOK's. FINISHED jobs that ended (their Workloads,
 and half as many ended pods) of 200 projects in each of TEAMS teams, PODS running pods of one GPU each with
-a Workload; all are written into etcd. Kueue's controller does not run: one Workload a second is admitted anew
-while it is measured. Each program has a proxy that counts. The ledger is started twice: with an empty book of
-each team, and again with the books that the first one wrote.
+a Workload, and a quarter as many jobs that wait for quota; all are written into etcd. Kueue's controller does
+not run: one Workload a second is admitted anew while it is measured. Each program has a proxy that counts.
+The ledger is started twice: with an empty book of each team, and again with the books that the first one
+wrote.
 The binaries have to be built: `make binaries`.
 """
 
@@ -103,6 +104,7 @@ class Bench:
             (self._pod(f"ended-{number}", number, "Succeeded") for number in range(finished // 2)),
             (self._workload(f"run-{number}", number, ended=False) for number in range(pods)),
             (self._pod(f"run-{number}", number, "Running") for number in range(pods)),
+            (self._waiting(f"wait-{number}", number) for number in range(pods // 4)),
         ))  # fmt: skip
         self._pods = [(self._team(number), f"run-{number}") for number in range(pods)]
         with self._plane.api() as api:
@@ -166,6 +168,16 @@ class Bench:
             },
         }  # fmt: skip
         return f"/registry/kueue.x-k8s.io/workloads/{self._team(number)}/{name}", body
+
+    def _waiting(self, name: str, number: int) -> tuple[str, Object]:
+        """A Workload without quota, and the reference to its job."""
+        key, body = self._workload(name, number, ended=False)
+        words = "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu"
+        at = {"lastTransitionTime": stamp(time.time()), "reason": "Pending", "message": words}
+        body["status"] = {"conditions": [{"type": "QuotaReserved", "status": "False", **at}]}
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": str(uuid.uuid4())}
+        body["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+        return key, body
 
     # ----------------------------------------------------------------------------------------------------
 

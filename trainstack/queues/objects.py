@@ -5,8 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from agents.shared.kueue import AWAY_NOTE, IDLE, PRIORITY_LABEL, QUEUE_NAME_LABEL, STOPPED_LABEL
-from components.kubernetes.queueing.job_limits import DEADLINE_LABEL
+from agents.shared.kueue import (
+    AWAY_NOTE,
+    DEADLINE_LABEL,
+    IDLE,
+    PRIORITY_LABEL,
+    QUEUE_NAME_LABEL,
+    STOPPED_LABEL,
+)
 from infra.quantity import parse
 from trainstack.queues.state import (
     GPU,

@@ -1,10 +1,10 @@
 """Deadlines and retries that the API server adds to jobs which declare none, as expressions in CEL."""
 
+from agents.shared.kueue import DEADLINE_LABEL
+
 # Time limit and retries of a job in an environment that refuses jobs without (rule MLS-K8S-06).
 LONGEST_S = 7 * 24 * 3600
 MOST_RETRIES = 3
-DEADLINE_LABEL = "trainstack.dev/default-deadline"
-"""Label of a job whose deadline was added here, with its seconds; Kueue copies it to the Workload."""
 # Of a Job that declares none (Kubernetes API Reference, JobSpec.backoffLimit); the API server writes it into
 # Jobs, and not into the templates of other kinds, before admission.
 _DEFAULT_RETRIES = 6

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.gpu_ledger.attempts import PROJECT_LABEL
+from agents.shared.kueue import DEADLINE_LABEL
 from components.kubernetes.network_policies import Ports
-from components.kubernetes.queueing.job_limits import DEADLINE_LABEL
 
 # Only namespaces with this label are managed, and in those every job and pod is: nothing starts past the
 # quota. Its webhooks watch the same namespaces, so a Kueue that is down stops no pod of the platform.

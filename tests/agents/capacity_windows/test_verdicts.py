@@ -126,3 +126,10 @@ def test_the_class_of_a_job_that_names_none_is_default() -> None:
 
 def test_a_start_takes_as_long_as_the_queue_lets_it() -> None:
     assert f"{START.total_seconds() / 60:.0f}m" == PODS_READY_TIMEOUT
+
+
+def test_a_deadline_beyond_every_date_is_a_long_one() -> None:
+    """A hostile member: the API server takes it, and no arithmetic of dates does."""
+    owner = {"kind": "Job", "spec": {"activeDeadlineSeconds": 2**63 - 1}}
+    verdict = admit(run_limits({"spec": {}}, owner), OPEN, NOON)
+    assert not verdict.welcome and verdict.again

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
+from agents.queued_jobs.reasons import NOTICE_S
 from agents.queued_jobs.reports import AGAIN_S, BURST, EACH_S, REPEAT_S, SETTLED_S, Reports
+from agents.shared.kueue import DEADLINE_LABEL
+from agents.shared.times import stamp
 from tests.agents.queued_jobs.waiting import EXCEEDS, LIMIT, NOW, QUOTA, workload
 
 
@@ -135,6 +138,40 @@ def test_a_long_message_loses_its_end_and_not_the_fix() -> None:
     reports.send(NOW, SETTLED_S)
     (((_, name), found),) = server.events.items()
     assert len(found["message"]) == 1024 and "Fix: " in found["message"] and len(name) <= 253
+
+
+def running(deadline: str) -> dict[str, Any]:
+    """The Workload of a job that runs since NOW, with the label of a deadline that the API server added."""
+    found = workload(conditions={"Admitted": ("Admitted", ""), "QuotaReserved": ("QuotaReserved", "")})
+    found["metadata"]["labels"][DEADLINE_LABEL] = deadline
+    return found
+
+
+def test_a_job_is_announced_to_end_by_a_default_a_day_before() -> None:
+    """Kueue does not write such a Workload in the days between."""
+    server, week = Server(), 7 * 86_400
+    reports = server.reports()
+    reports.observe(running(str(week)), NOW, 0.0)
+    for day in range(6):
+        reports.send(NOW + day * 86_400, day * 86_400.0)
+    assert server.requests == []
+    reports.send(NOW + week - NOTICE_S, float(week - NOTICE_S))
+    found = server.of("train")["EndsSoon"]
+    assert stamp(NOW + week) in found["message"] and "activeDeadlineSeconds" in found["message"]
+    # It ended.
+    ended = workload(conditions={"Admitted": ("Admitted", ""), "Finished": ("Failed", "")})
+    reports.observe(ended, NOW + week, float(week))
+    reports.send(NOW + week + 3600, week + 3600.0)
+    assert found["count"] == 1
+
+
+@pytest.mark.parametrize("forged", ["9" * 63, "1e9", "-1", "x"])
+def test_a_forged_deadline_is_none(forged: str) -> None:
+    server = Server()
+    reports = server.reports()
+    reports.observe(running(forged), NOW, 0.0)
+    reports.send(NOW, 1e9)
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(

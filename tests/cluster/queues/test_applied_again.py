@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from agents.shared.kueue import DEADLINE_LABEL
 from components.kubernetes.queueing import job_limits
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 from components.kubernetes.queueing.quotas import GPU, TeamArgs
@@ -92,7 +93,7 @@ def test_a_manifest_that_is_applied_again_changes_nothing(
     keys, requests, *limits = _added(made)
     assert (keys, *limits) == (added[0], *added[2:])
     assert isinstance(requests, dict) and requests["cpu"] == "1"
-    assert made["metadata"]["labels"][job_limits.DEADLINE_LABEL] == str(job_limits.LONGEST_S)
+    assert made["metadata"]["labels"][DEADLINE_LABEL] == str(job_limits.LONGEST_S)
     if runs:
         eventually(lambda: not lab.api.get(version, kind, name, namespace)["spec"].get("suspend"), name)
     for _ in range(2):
@@ -153,4 +154,4 @@ def test_retries_that_a_job_declares_stay(lab: Lab, kind: str) -> None:
     given = job["spec"] if kind == "CronJob" else _job(made)
     # In a Job, 6 is also what the API server writes where none is declared.
     assert given["backoffLimit"] == (job_limits.MOST_RETRIES if kind == "Job" else 6)
-    assert job["metadata"]["labels"][job_limits.DEADLINE_LABEL] == str(job_limits.LONGEST_S)
+    assert job["metadata"]["labels"][DEADLINE_LABEL] == str(job_limits.LONGEST_S)
