@@ -23,8 +23,9 @@ class SageMakerRuns(SageMakerService):
         machine, minutes = order.machine.machine, order.options.keep_warm_minutes
         name = warm_quota_name(machine)
         pages = self._client("service-quotas").get_paginator("list_service_quotas")
+        asked = pages.paginate(ServiceCode="sagemaker", PaginationConfig={"PageSize": 100})
         try:
-            rows = (row for page in pages.paginate(ServiceCode="sagemaker") for row in page["Quotas"])
+            rows = (row for page in asked for row in page["Quotas"])
             allowed = next((float(row["Value"]) for row in rows if row["QuotaName"] == name), 0.0)
         except (exceptions.ClientError, exceptions.BotoCoreError):
             return f"{minutes} min, if the quota “{name}” allows it, which the login may not read"

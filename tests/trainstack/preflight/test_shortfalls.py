@@ -1,10 +1,12 @@
 """Quotas of a scenario end a rehearsed deployment in the words of its cloud."""
 
+import pytest
 from typer.testing import CliRunner
 
 from infra import stackspec
 from infra.engine.golang import ROOT
 from infra.errors import UserError
+from infra.stackspec.layouts import SmallLayout
 from tests.trainstack.preflight.gcp.asking import ID, spec
 from trainstack.cli.app import app
 from trainstack.preflight.aws.deployment import beyond as beyond_aws
@@ -58,6 +60,33 @@ def test_quotas_of_nothing_refuse_everything_that_a_stack_takes() -> None:
         found = beyond_aws(loaded, dict.fromkeys(taken, 0), largest=False)
         assert {one.key for one in found} == taken
         assert all("request-service-quota-increase" in one.fix for one in found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "asked"),
+    [
+        ({"max_hours": 200.0}, "sagemaker_run_seconds", "--quota-code L-33A961FD --desired-value 720000"),
+        ({}, "", ""),
+    ],
+)
+def test_jobs_above_the_default_limits_of_accounts_are_reported_before_anything_is_created(
+    changes: dict[str, float], key: str, asked: str
+) -> None:
+    """A preview has no account to ask: 432,000 seconds and 4 machines of all jobs, by public listings."""
+    loaded = stackspec.load_file("small-aws").spec
+    changed = loaded.model_copy(update={"layout": loaded.layout.model_copy(update=changes)})
+    found = {one.key: one for one in beyond_aws(changed, {}, largest=True)}
+    assert set(found) == ({key} if key else set())
+    assert not key or asked in found[key].fix
+
+
+def test_more_machines_in_a_job_than_an_account_has_for_all_are_reported() -> None:
+    loaded = stackspec.load_file("small-aws").spec
+    assert isinstance(loaded.layout, SmallLayout)
+    machines = tuple(one.model_copy(update={"max_nodes": 5}) for one in loaded.layout.machines)
+    changed = loaded.model_copy(update={"layout": loaded.layout.model_copy(update={"machines": machines})})
+    found = {one.key for one in beyond_aws(changed, {}, largest=True)}
+    assert found == {"sagemaker_training_instances", "sagemaker_spot_training_instances"}
 
 
 def test_aws_speaks_in_its_own_words() -> None:

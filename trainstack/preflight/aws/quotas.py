@@ -16,6 +16,8 @@ from trainstack.preflight.aws.use import Use
 _NEVER_RAISED = "NoSuchResourceException"
 _PENDING = ("PENDING", "CASE_OPENED")
 _JOBS = "sagemaker"
+# SageMaker has 2,000 quotas and more, and the requests for their pages are throttled.
+_LONG_PAGES = {"PageSize": 100}
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,9 @@ class _Limits:
             self._lists[service] = {
                 row["QuotaName"]: _Limit(float(row["Value"]), row.get("QuotaCode", ""))
                 for operation in ("list_aws_default_service_quotas", "list_service_quotas")
-                for row in self._account.pages("service-quotas", operation, "Quotas", ServiceCode=service)
+                for row in self._account.pages(
+                    "service-quotas", operation, "Quotas", ServiceCode=service, PaginationConfig=_LONG_PAGES
+                )
             }
         return self._lists[service]
 

@@ -1,15 +1,20 @@
 """Quotas of SageMaker that refuse the gate, jobs, notebooks or the domain, each with the request to make."""
 
+import json
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from infra.catalog.aws.quotas import row_of
+from infra.clouds.aws import login
+from infra.exit_codes import ExitCode
 from infra.stackspec.aws.purchases import TrainingPlan
-from tests.trainstack.preflight.aws.asking import ACCOUNT, Answering, Refusal, asked
+from tests.trainstack.preflight.aws.asking import ACCOUNT, ME, Answering, Refusal, asked
 from tests.trainstack.preflight.aws.test_jobs import SMALL, account
+from trainstack.cli.app import app
 from trainstack.preflight.answers import Answer, State
-from trainstack.preflight.aws import quotas
+from trainstack.preflight.aws import JOB_CHECKS, quotas
 
 GATE = "ml.g6.xlarge for training job usage"
 SPOT = "ml.g6.xlarge for spot training job usage"
@@ -227,6 +232,31 @@ def test_what_may_not_be_asked_is_unknown_and_the_rest_is_checked(denied: str, u
     found = room(of)
     assert {key for key, answer in found.items() if answer.state is State.UNKNOWN} == unknown
     assert {answer.state for key, answer in found.items() if key not in unknown} == {State.READY}
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "state"), [(0.0, ExitCode.FAILED, "short"), (None, ExitCode.USAGE, "unknown")]
+)
+def test_the_command_names_all_quotas_of_a_new_account_at_once(
+    value: float | None, code: int, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quota of 0 for everything; None: quotas may not be read, which is never a pass."""
+    of = cloud(0.0, get_caller_identity={"Account": ACCOUNT, "Arn": ME, "UserId": "x"})
+    of.answers["get_service_quota"] = {"Quota": {"Value": 0.0}}
+    if value is None:
+        names = ("get_service_quota", "list_service_quotas", "list_aws_default_service_quotas")
+        of.answers |= dict.fromkeys(names, Refusal("AccessDeniedException"))
+    monkeypatch.setattr(login, "clients", lambda: of)
+    skipped = [w for name in JOB_CHECKS if not name.endswith("quotas") for w in ("--skip", name)]
+    done = CliRunner().invoke(app, ["preflight", "-s", SMALL, *skipped, "--format", "json"])
+    assert done.exit_code == code, done.output
+    answers = {row["check"]: row for row in json.loads(done.stdout)["answers"]}
+    assert answers.pop("identity")["state"] == "ready"
+    assert {row["state"] for row in answers.values()} == {state}
+    network = {"vpcs", "internet_gateways", "elastic_ips", "nat_gateways_per_zone", "gateway_endpoints"}
+    assert {name.split(" ", 1)[1] for name in answers} == {*CODED, *NAMED, *network, "efs_file_systems"}
+    assert all(row["fix"] for row in answers.values())
+    assert not [name for name, _ in of.asked if not name.startswith(("get_", "list_", "describe_"))]
 
 
 def test_what_is_left_is_saved_for_a_rehearsal() -> None:
