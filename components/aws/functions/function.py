@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 import pulumi_aws as aws
@@ -59,12 +59,18 @@ class AwsFunction(Component):
             retention_days=args["log_retention_days"],
             key_arn=args["kms_key_arn"],
         )
+        # Without variables, Lambda keeps no key for them, and each preview would add it again
+        # (hashicorp/terraform-provider-aws issue 6366).
+        variables = args["environment"]
+        settings: Mapping[str, Any] = (
+            {"environment": {"variables": variables}, "kms_key_arn": args["kms_key_arn"]} if variables else {}
+        )
         role = iam.role(self, f"{name}-role", iam.trust("lambda.amazonaws.com"))
         policy = aws.iam.RolePolicy(
             f"{name}-policy",
             role=role.id,
             policy=pulumi.Output.all(group.arn, args["statements"], args["kms_key_arn"]).apply(
-                lambda known: iam.document(*_own(known[0], known[2]), *known[1])
+                lambda known: iam.document(*_own(known[0], known[2] if variables else None), *known[1])
             ),
             opts=self.child(),
         )
@@ -78,8 +84,7 @@ class AwsFunction(Component):
             timeout=args["timeout_s"],
             memory_size=args.get("memory_mib", 256),
             architectures=["arm64"],
-            environment={"variables": args["environment"]},
-            kms_key_arn=args["kms_key_arn"],
+            **settings,
             logging_config={"log_format": "Text", "log_group": group.name},
             opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
         )
@@ -110,6 +115,7 @@ def packed(*packages: str) -> pulumi.AssetArchive:
     return pulumi.AssetArchive({**files})
 
 
-def _own(group_arn: str, key_arn: str) -> list[Mapping[str, object]]:
-    writes = ["logs:CreateLogStream", "logs:PutLogEvents"]
-    return [iam.allow(writes, [f"{group_arn}:*"]), iam.allow(["kms:Decrypt"], [key_arn])]
+def _own(group_arn: str, key_arn: str | None) -> list[Mapping[str, object]]:
+    """A function writes its log and reads its variables."""
+    writes = iam.allow(["logs:CreateLogStream", "logs:PutLogEvents"], [f"{group_arn}:*"])
+    return [writes, *([iam.allow(["kms:Decrypt"], [key_arn])] if key_arn else [])]

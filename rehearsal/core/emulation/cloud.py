@@ -32,7 +32,7 @@ from rehearsal.core.model import (
     Record,
     RefusalError,
 )
-from rehearsal.core.properties import carried, changed, without_none
+from rehearsal.core.properties import at, carried, changed, without_none
 from rehearsal.core.rules.model import Book
 from rehearsal.core.rules.wording import reason, refusal, unknown_type
 from rehearsal.core.schema import ResourceSchema, Schemas
@@ -140,6 +140,8 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         row = self._row(call)
         before, after = (ordered(row, without_none(given)) for given in (old_inputs, new))
         paths = tuple(path for path in changed(before, after) if is_programs(path))
+        unsaved = (name for name, needed in row.unsaved.items() if name in after and not at(after, needed))
+        paths += tuple(name for name in unsaved if name not in paths)
         replaces = tuple(path for path in paths if self.replaces(row, path, old_inputs, new))
         shared = self.labels[0]
         if not paths and shared in old_outputs:

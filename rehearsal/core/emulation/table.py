@@ -13,6 +13,7 @@ Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates ar
   `replace_lower`: paths of numbers, versions and address ranges that only grow in place; `replace_unset`:
   paths that cannot be unset in place; `replace_if`: paths that depend on another property (`of`,
   `unless`: its values).
+- `unsaved`: properties that the service does not keep while another path is empty: each preview differs.
 - `sets`: properties with lists whose order does not matter to the provider.
 - `refs`: property path -> type it refers to; `default_names`: prefixes of names that exist without a program.
 - `missing`, `exists`: code and message of the service when one does not exist, or exists already.
@@ -53,6 +54,7 @@ class Row:
     name_plain: bool = False
     upper: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
+    unsaved: Mapping[str, str] = field(default_factory=dict)
     replace: tuple[str, ...] = ()
     replace_lower: tuple[str, ...] = ()
     replace_unset: tuple[str, ...] = ()

@@ -228,3 +228,21 @@ def test_computed_maps_have_their_keys(aws: Driver) -> None:
         "GRAPHQL": f"https://{host}.appsync-api.us-east-1.amazonaws.com/graphql",
         "REALTIME": f"wss://{host}.appsync-realtime-api.us-east-1.amazonaws.com/graphql",
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "differs"),
+    [
+        ({"kmsKeyArn": "key"}, {"kmsKeyArn"}),
+        ({"kmsKeyArn": "key", "environment": {"variables": {}}}, {"kmsKeyArn", "environment"}),
+        ({"kmsKeyArn": "key", "environment": {"variables": {"A": "1"}}}, set()),
+        ({}, set()),
+    ],
+)
+def test_a_key_for_no_variables_differs_in_each_preview(
+    aws: Driver, given: dict[str, Any], differs: set[str]
+) -> None:
+    """Lambda does not keep it: hashicorp/terraform-provider-aws issue 6366."""
+    role = aws.create("iam/role:Role", "role", assumeRolePolicy=EKS_TRUST.replace("eks.", "lambda."))
+    aws.create("lambda/function:Function", "clean", role=role["arn"], **given)
+    assert set(aws.diff("clean", role=role["arn"], **given).changed) == differs
