@@ -119,11 +119,18 @@ def test_only_sagemaker_for_this_account_takes_a_persons_role() -> None:
         assert trust["Condition"]["StringEquals"]["aws:SourceAccount"]
 
 
-def test_jobs_log_into_a_group_that_is_encrypted_and_ends() -> None:
-    (group,) = [
-        one for one in made().all("LogGroup").values() if one["name"] == "/aws/sagemaker/TrainingJobs"
-    ]
+@pytest.mark.parametrize("name", ["/aws/sagemaker/TrainingJobs", "/aws/sagemaker/studio"])
+def test_jobs_and_spaces_log_into_a_group_that_is_encrypted_and_ends(name: str) -> None:
+    (group,) = [one for one in made().all("LogGroup").values() if one["name"] == name]
     assert group["kmsKeyId"] and group["retentionInDays"] == 90
+    keys = [str(one.get("policy")) for one in made().all("Key").values()]
+    assert any(f"log-group:{name}" in key for key in keys), "CloudWatch Logs may use a key for it"
+
+
+def test_a_function_without_variables_has_no_key_for_them() -> None:
+    functions = made().all("Function").values()
+    assert {bool(one.get("environment")) for one in functions} == {True, False}
+    assert all(bool(one.get("environment")) == bool(one.get("kmsKeyArn")) for one in functions)
 
 
 def tags_of(budget: Mapping[str, Any]) -> dict[str, str]:
