@@ -238,7 +238,7 @@ def test_the_preflight_knows_what_each_variant_takes_of_an_account(name: str) ->
 def test_permissions_are_simulated_with_names_that_the_stack_gives(row: SimulatedResource) -> None:
     """In a path or after a colon; automatic names end in what Pulumi draws, a secret's in what AWS adds."""
     given = set[str]()
-    for asked in variant(AWS, "load-balancer").cloud.asked:
+    for asked in (*variant(AWS, "load-balancer").cloud.asked, *composed(("small", "aws")).cloud.asked):
         texts = (value for value in asked.properties.values() if isinstance(value, str))
         given |= {f"{asked.name}-0000000", *(word for text in texts for word in re.split("[:/]", text))}
     arn = row.arn.format(stack="dev", region="us-east-1", account="123456789012")

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from infra.alarms import storage as storage_alarms
 from infra.catalog.aws import facts
+from infra.catalog.aws.model import Permission
 from infra.stackspec.layouts import SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
@@ -13,6 +14,7 @@ _CHECK = "permissions"
 _AT_ONCE = 50
 _DEPENDS = "allowed under conditions, which a simulation does not evaluate"
 _ANY = "*"
+_LINKED = ":role/aws-service-role/"
 _OF_CLUSTERS = (
     "aws:autoscaling/",
     "aws:ec2/launchTemplate:",
@@ -31,8 +33,11 @@ def deploying(account: Account) -> Iterator[Answer]:
     some resources are reported as denied.
     """
     caller = account.client("sts").get_caller_identity()["Arn"]
-    me = principal(caller)
-    arn = next((one for one in account.on.admin_arns if principal(one) == me), caller)
+    me, arn = principal(caller), _source(account, caller)
+    if arn is None:
+        fix = "Deploy as a role of the account, such as one of a permission set; or --skip permissions."
+        yield Answer(_CHECK, State.UNKNOWN, f"IAM simulates policies of roles and users, not {caller}", fix)
+        return
     denied: dict[str, list[str]] = {}
     for resource, names in simulated(account).items():
         for start in range(0, len(names), _AT_ONCE):
@@ -40,9 +45,10 @@ def deploying(account: Account) -> Iterator[Answer]:
                 "PolicySourceArn": arn,
                 "ActionNames": names[start : start + _AT_ONCE],
                 "ResourceArns": [resource],
+                **_service_named(resource),
             }
             for row in account.pages("iam", "simulate_principal_policy", "EvaluationResults", **asked):
-                if row["EvalDecision"] != "allowed":
+                if row["EvalDecision"] != "allowed" and not _exists(account, resource):
                     on = "" if resource == _ANY else f" on {resource}"
                     denied.setdefault(f"{_by(row)}{on}", []).append(row["EvalActionName"])
     for reason, refused in denied.items():
@@ -55,21 +61,59 @@ def deploying(account: Account) -> Iterator[Answer]:
         yield Answer(_CHECK, State.READY, f"{len(actions(account))} actions are allowed to {me}")
 
 
+def _source(account: Account, caller: str) -> str | None:
+    """The ARN whose policies are simulated; None for a root user and for federated users.
+
+    That of a session (`sts::...:assumed-role/`) is refused: "Invalid Entity Arn" (amazon-ecs-exec-checker
+    PR 10). It lacks the path of the role, which permission sets have, so IAM is asked for it.
+    """
+    me = principal(caller)
+    if me is None or me.kind == "user":
+        return caller if me else None
+    named = next((one for one in account.on.admin_arns if principal(one) == me), None)
+    if named is not None:
+        return named
+    found = account.found("iam", "get_role", "NoSuchEntity", RoleName=me.name)
+    return str(found["Role"]["Arn"]) if found else None
+
+
+def _service_named(resource: str) -> dict[str, object]:
+    """The condition key by which policies limit the creation of a service-linked role."""
+    _, linked, name = resource.partition(_LINKED)
+    if not linked:
+        return {}
+    service = {"ContextKeyName": "iam:AWSServiceName", "ContextKeyType": "string"}
+    return {"ContextEntries": [{**service, "ContextKeyValues": [name.partition("/")[0]]}]}
+
+
+def _exists(account: Account, resource: str) -> bool:
+    """Return whether a service-linked role exists, so that no one creates it."""
+    if _LINKED not in resource:
+        return False
+    name = resource.rpartition("/")[2]
+    return account.found("iam", "get_role", "NoSuchEntity", RoleName=name) is not None
+
+
 def simulated(account: Account) -> Mapping[str, list[str]]:
     """The actions of a deployment by the ARN for their simulation; "*" for all resources."""
-    wanted = actions(account)
+    wanted, types = actions(account), _rows(account)
     fields = {"stack": account.spec.name, "region": account.spec.region, "account": account.on.account_id}
     found: dict[str, list[str]] = {}
     for row in facts.simulated_resources.values():
         names = [action for action in row.actions if action in wanted]
-        if names:
+        if names and row.type in types:
             found[row.arn.format(**fields)] = names
     limited = {action for names in found.values() for action in names}
     return {_ANY: [action for action in wanted if action not in limited], **found}
 
 
 def actions(account: Account) -> list[str]:
-    """The actions for the resource types of this stack, without those of parts that its spec lacks."""
+    """The actions for the resource types of this stack."""
+    return sorted({action for row in _rows(account).values() for action in row.actions})
+
+
+def _rows(account: Account) -> Mapping[str, Permission]:
+    """The rows of this stack by type, without those of parts that its spec lacks."""
     spec, balancer = account.spec, account.on.load_balancer
     without_cluster = isinstance(spec.layout, SmallLayout)
     # In a cluster, the cluster itself schedules validations.
@@ -81,13 +125,13 @@ def actions(account: Account) -> list[str]:
         "aws:fsx/": spec.data.shared_fs is None,
         "aws:efs/": not spec.data.homes,
         "aws:scheduler/": not repeats,
+        "trainstack:JobGate": not (without_cluster and spec.smoke.enabled),
         # Alarms on storage, or on scheduled validations.
         "aws:cloudwatch/metricAlarm:": not (repeats if without_cluster else storage_alarms.on_aws(spec)),
     }
     absent |= dict.fromkeys(_OF_CLUSTERS, without_cluster) | dict.fromkeys(_OF_JOBS, not without_cluster)
     left_out = tuple(prefix for prefix, none in absent.items() if none)
-    rows = (row for token, row in facts.permissions.items() if not token.startswith(left_out))
-    return sorted({action for row in rows for action in row.actions})
+    return {token: row for token, row in facts.permissions.items() if not token.startswith(left_out)}
 
 
 def _by(row: dict[str, object]) -> str:

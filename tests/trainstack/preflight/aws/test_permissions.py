@@ -1,14 +1,18 @@
 """Permissions of the deployer, by IAM's simulation."""
 
+import datetime
 import fnmatch
 import importlib
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
+
 from infra.catalog.aws import facts
+from tests.stacks.iam import judge
 from tests.stacks.stack_files import LOAD_BALANCER
-from tests.trainstack.preflight.aws.asking import ACCOUNT, ME, Cloud, account, asked
+from tests.trainstack.preflight.aws.asking import ACCOUNT, ME, Answering, Cloud, account, asked
 from trainstack.preflight.answers import State
 from trainstack.preflight.aws import permissions
 
@@ -21,8 +25,20 @@ NAMES = {
     "s3:PutLifecycleConfiguration": "PutBucketLifecycleConfiguration",
     "budgets:ModifyBudget": "UpdateBudget",
     "lambda:InvokeFunction": "Invoke",
+    "budgets:ViewBudget": "DescribeBudget",
+    "s3:GetAccelerateConfiguration": "GetBucketAccelerateConfiguration",
+    "s3:GetBucketCORS": "GetBucketCors",
+    "s3:GetBucketObjectLockConfiguration": "GetObjectLockConfiguration",
+    "s3:GetBucketPublicAccessBlock": "GetPublicAccessBlock",
+    "s3:GetEncryptionConfiguration": "GetBucketEncryption",
+    "s3:GetLifecycleConfiguration": "GetBucketLifecycleConfiguration",
+    "s3:GetReplicationConfiguration": "GetBucketReplication",
+    "s3:DeleteObjectVersion": "DeleteObject",
+    "s3:ListBucket": "ListObjectsV2",
+    "s3:ListBucketVersions": "ListObjectVersions",
 }
 SERVICES = {"elasticfilesystem": "efs", "elasticloadbalancing": "elbv2"}
+LINKED = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/"
 
 
 Decide = Callable[[str, str], dict[str, Any]]
@@ -38,12 +54,30 @@ def limited(allowed: Mapping[str, str], **changes: Any) -> list[Any]:
 
     def decide(action: str, resource: str) -> dict[str, Any]:
         pattern = allowed.get(action.partition(":")[0], "*")
+        if resource == "*" and judge.details(action)["accessLevel"] in ("List", "Read"):
+            return {}  # as policies for names must allow reads that a service has no names for
         return {} if fnmatch.fnmatch(resource, pattern) else {"EvalDecision": "implicitDeny"}
 
     return decided(decide, **changes)
 
 
-def decided(decide: Decide, **changes: Any) -> list[Any]:
+def service_named(resource: str) -> dict[str, Any]:
+    """What is said beside the role that a service is given."""
+    if not resource.startswith(LINKED):
+        return {}
+    name = resource.removeprefix(LINKED).partition("/")[0]
+    entry = {"ContextKeyName": "iam:AWSServiceName", "ContextKeyType": "string", "ContextKeyValues": [name]}
+    return {"ContextEntries": [entry]}
+
+
+def role(arn: str) -> dict[str, Any]:
+    """A role as IAM describes it."""
+    path = arn.partition(":role")[2]
+    named = {"RoleName": path.rpartition("/")[2], "Path": path[: path.rindex("/") + 1], "Arn": arn}
+    return {**named, "RoleId": "AROA" + "0" * 17, "CreateDate": datetime.datetime(2026, 1, 1)}
+
+
+def decided(decide: Decide, existing: tuple[str, ...] = (), **changes: Any) -> list[Any]:
     """The answers where IAM says so of each action and resource, other than that it is allowed."""
     cloud = Cloud().answers("sts", "get_caller_identity", {"Account": ACCOUNT, "Arn": ME, "UserId": "x"})
     deployer = account(cloud, **changes)
@@ -61,7 +95,14 @@ def decided(decide: Decide, **changes: Any) -> list[Any]:
                 PolicySourceArn=f"arn:aws:iam::{ACCOUNT}:role/platform",
                 ActionNames=names,
                 ResourceArns=[resource],
+                **service_named(resource),
             )
+            if any(row["EvalDecision"] != "allowed" for row in rows) and resource.startswith(LINKED):
+                name = resource.rpartition("/")[2]
+                if name in existing:
+                    cloud.answers("iam", "get_role", {"Role": role(resource)}, RoleName=name)
+                else:
+                    cloud.refuses("iam", "get_role", "NoSuchEntity")
     found = asked(permissions.deploying, deployer)
     assert cloud.is_exhausted()
     return found
@@ -104,9 +145,10 @@ def test_a_policy_that_is_limited_to_names_of_the_stack_is_enough() -> None:
 
 
 def test_a_policy_that_is_limited_to_other_names_is_reported_with_the_resource() -> None:
-    (answer,) = limited({"s3": "arn:aws:s3:::prod-*"})
-    assert answer.state is State.SHORT
-    assert " arn:aws:s3:::dev-aws-storage-checkpoints-0000000: s3:CreateBucket, " in answer.text
+    bucket, objects = limited({"s3": "arn:aws:s3:::prod-*"})
+    assert [bucket.state, objects.state] == [State.SHORT, State.SHORT]
+    assert " arn:aws:s3:::dev-aws-storage-checkpoints-0000000: s3:CreateBucket, " in bucket.text
+    assert objects.text.endswith(": s3:DeleteObject, s3:DeleteObjectVersion")
 
 
 def test_only_actions_that_are_taken_are_simulated_with_a_resource() -> None:
@@ -151,3 +193,98 @@ def test_actions_are_operations_of_their_services() -> None:
         if operation:
             model = session.get_service_model(SERVICES.get(service, service))
             assert operation in model.operation_names, action
+
+
+SSO = "aws-reserved/sso.amazonaws.com/eu-west-1/AWSReservedSSO_Deploy_0123456789abcdef"
+
+
+@pytest.mark.parametrize("path", [SSO, "ci/deployer", "deployer"])
+def test_a_session_is_simulated_as_its_role_with_its_path(path: str) -> None:
+    name, arn = path.rpartition("/")[2], f"arn:aws:iam::{ACCOUNT}:role/{path}"
+    session = f"arn:aws:sts::{ACCOUNT}:assumed-role/{name}/anna@example.com"
+    assert simulated_for(session, Answering(get_role={"Role": role(arn)})) == {arn}
+
+
+def test_a_user_is_simulated_as_such_and_a_root_user_is_not() -> None:
+    user = f"arn:aws:iam::{ACCOUNT}:user/people/anna"
+    assert simulated_for(user, Answering()) == {user}
+    root = Answering(get_caller_identity=caller(f"arn:aws:iam::{ACCOUNT}:root"))
+    (answer,) = asked(permissions.deploying, account(root, on__admin_arns=[user]))
+    assert answer.state is State.UNKNOWN
+
+
+def simulated_for(arn: str, cloud: Answering) -> set[str]:
+    """The ARNs with which IAM is asked for a caller."""
+    cloud.answers |= {
+        "get_caller_identity": caller(arn),
+        "simulate_principal_policy": {"EvaluationResults": []},
+    }
+    asked(permissions.deploying, account(cloud))
+    return {params["PolicySourceArn"] for name, params in cloud.asked if name == "simulate_principal_policy"}
+
+
+def caller(arn: str) -> dict[str, Any]:
+    return {"Account": ACCOUNT, "Arn": arn, "UserId": "x"}
+
+
+def test_a_service_linked_role_is_asked_for_with_its_service_unless_it_exists() -> None:
+    denied = {"iam:CreateServiceLinkedRole": {"EvalDecision": "implicitDeny"}}
+    names = {
+        arn.rpartition("/")[2] for arn in permissions.simulated(account(Cloud())) if arn.startswith(LINKED)
+    }
+    assert names >= {
+        "AWSServiceRoleForAmazonEKS",
+        "AWSServiceRoleForAmazonEKSNodegroup",
+        "AWSServiceRoleForRDS",
+    }
+    assert "AWSServiceRoleForAmazonSageMakerNotebooks" not in names
+    decide = lambda action, _: denied.get(action, {})  # noqa: E731
+    missing = decided(decide, existing=tuple(names - {"AWSServiceRoleForRDS"}))
+    assert [answer.state for answer in missing] == [State.SHORT]
+    assert "rds.amazonaws.com/AWSServiceRoleForRDS" in missing[0].text
+    (ready,) = decided(decide, existing=tuple(names))
+    assert ready.state is State.READY
+
+
+def test_the_data_of_aws_knows_every_action_and_the_resource_that_it_is_asked_with() -> None:
+    fields = {"stack": "dev", "region": "us-east-1", "account": ACCOUNT}
+    taken = {action for row in facts.permissions.values() for action in row.actions}
+    assert {action for action in taken if not judge.expanded(action)} == set()
+    rows = [
+        (one, row.arn.format(**fields)) for row in facts.simulated_resources.values() for one in row.actions
+    ]
+    assert [row for row in rows if not judge.fits(*row)] == []
+    needed = {other for action in taken for other in depends(action)}
+    assert needed <= taken, needed - taken
+
+
+def depends(action: str) -> set[str]:
+    """Other actions that a service performs with the rights of the caller."""
+    row = judge.details(action)
+    found = [
+        *row["dependentActions"],
+        *(one for kind in row["resourceTypes"] for one in kind["dependentActions"]),
+    ]
+    return set(found)
+
+
+def test_every_type_is_read_too() -> None:
+    # An invocation and what is read with its parent have no read of their own.
+    without = {"aws:lambda/invocation:Invocation"}
+    for token, row in facts.permissions.items():
+        levels = {judge.details(action)["accessLevel"] for action in row.actions}
+        assert levels & {"List", "Read", "List, Read"} or token in without, token
+
+
+@pytest.mark.parametrize(
+    ("token", "needed"),
+    [
+        ("aws:eks/nodeGroup:NodeGroup", {"eks:UpdateNodegroupVersion", "eks:DescribeUpdate"}),
+        ("aws:eks/cluster:Cluster", {"eks:UpdateClusterVersion"}),
+        ("aws:iam/role:Role", {"iam:UpdateAssumeRolePolicy", "iam:ListInstanceProfilesForRole"}),
+        ("aws:sagemaker/domain:Domain", {"iam:CreateServiceLinkedRole", "sagemaker:DescribeDomain"}),
+        ("trainstack:JobGate", {"sagemaker:CreateTrainingJob", "iam:PassRole", "s3:PutObject"}),
+    ],
+)
+def test_updates_and_the_validation_are_asked_for(token: str, needed: set[str]) -> None:
+    assert needed <= set(facts.permissions[token].actions)
