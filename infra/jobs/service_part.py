@@ -36,7 +36,10 @@ class Keeping(Protocol):
     """Additional method of a service that keeps machines after a job."""
 
     def kept_warm(self, order: RunOrder) -> str:
-        """How long it keeps the machines of a run, as text. Raises UserError where it would not, silently."""
+        """The time for which it keeps the machines of a run, as text.
+
+        Raises UserError where it would silently keep none.
+        """
 
 
 class RunService(JobService, Protocol):

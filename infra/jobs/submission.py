@@ -36,7 +36,7 @@ class Submission:
     unseen: int
     """Jobs of the stack that no budget counts, as the login may not read them."""
     kept_warm: str = ""
-    """How long the machines wait for the next run; empty: not at all."""
+    """Time for which the machines wait for the next run; empty: not at all."""
 
 
 def prepare(outputs: JobOutputs, options: RunOptions, service: RunService, now: Moment) -> Submission:

@@ -63,6 +63,8 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
     "alert-mail": alerts.mail,
 }
 """Checks of a stack without a cluster."""
+UP_CHECKS: Final[Mapping[str, Check]] = {"quotas-of-up": quotas.enough}
+"""Checks that only `up` makes; `preflight` makes stricter ones."""
 
 
 def checks_of(account: Account) -> Mapping[str, Check]:
@@ -71,8 +73,8 @@ def checks_of(account: Account) -> Mapping[str, Check]:
 
 
 def ask(account: Account, only: Collection[str] | None = None) -> list[Answer]:
-    """Run the identity check and those named in `only`, in their order; without it all."""
-    known = checks_of(account)
+    """Run the identity check and those named in `only`, in their order; without it all of `preflight`."""
+    known = checks_of(account) if only is None else {**checks_of(account), **UP_CHECKS}
     try:
         who = list(answered(IDENTITY, identity.caller, account))
         if any(answer.state is not State.READY for answer in who):

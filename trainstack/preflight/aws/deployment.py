@@ -20,8 +20,9 @@ _BEFORE_UP = (
     "client-secret",
     "way-in",
     "aws-cli",
+    "quotas-of-up",
 )
-_BEFORE_UP_JOBS = ("job-logs",)
+_BEFORE_UP_JOBS = ("job-logs", "quotas-of-up")
 
 
 def preflight_of(spec: StackSpec) -> Preflight:

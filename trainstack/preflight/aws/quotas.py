@@ -75,6 +75,21 @@ def room_of_jobs(account: Account) -> Iterator[Answer]:
     yield from _answers(account, "job-quota", jobs=True)
 
 
+def enough(account: Account) -> Iterator[Answer]:
+    """The account's own limits allow a deployment with its validation, whatever others use.
+
+    For `up`: it creates for minutes before the gate is refused. Limits that cannot be read do not stop it.
+    """
+    limits = _Limits(account)
+    for key, demands in by_quota(needs(account.spec).now).items():
+        try:
+            limit = limits.of(key)
+        except ClientError:
+            continue
+        if limit is not None and limit.value < sum(demand.amount for demand in demands):
+            yield _judged(account, f"quota {key}", demands, limit, 0.0)
+
+
 def left(account: Account) -> Mapping[str, float]:
     """The rest that others leave of each quota that the stack needs; without unreadable quotas."""
     found: dict[str, float] = {}

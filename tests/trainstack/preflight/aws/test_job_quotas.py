@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from infra.catalog.aws.quotas import row_of
 from infra.clouds.aws import login
+from infra.errors import UserError
 from infra.exit_codes import ExitCode
 from infra.stackspec.aws.purchases import TrainingPlan
 from tests.trainstack.preflight.aws.asking import ACCOUNT, ME, Answering, Refusal, asked
@@ -15,6 +16,8 @@ from tests.trainstack.preflight.aws.test_jobs import SMALL, account
 from trainstack.cli.app import app
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws import JOB_CHECKS, quotas
+from trainstack.preflight.aws.deployment import preflight_of
+from trainstack.preflight.deployment import require_ready
 
 GATE = "ml.g6.xlarge for training job usage"
 SPOT = "ml.g6.xlarge for spot training job usage"
@@ -257,6 +260,31 @@ def test_the_command_names_all_quotas_of_a_new_account_at_once(
     assert {name.split(" ", 1)[1] for name in answers} == {*CODED, *NAMED, *network, "efs_file_systems"}
     assert all(row["fix"] for row in answers.values())
     assert not [name for name, _ in of.asked if not name.startswith(("get_", "list_", "describe_"))]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "stopped"),
+    [
+        ({GATE: 0.0, "sagemaker_domains": 0.0}, {f"quota {GATE}", "quota sagemaker_domains"}),
+        ({LARGE: 0.0, SPOT: 0.0, JUPYTER: 0.0}, set()),  # people can use the stack otherwise
+    ],
+)
+def test_up_does_not_begin_where_its_gate_could_never_run(
+    allowed: dict[str, float], stopped: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = cloud(allowed, get_caller_identity={"Account": ACCOUNT, "Arn": ME, "UserId": "x"})
+    by_code = of.answers["get_service_quota"]
+    of.answers["get_service_quota"] = lambda params: (
+        by_code(params) if params["ServiceCode"] == "sagemaker" else {"Quota": {"Value": 5.0}}
+    )
+    monkeypatch.setattr(login, "clients", lambda: of)
+    try:
+        require_ready(preflight_of(account(of).spec))
+    except UserError as error:
+        assert {problem.path for problem in error.problems} == stopped
+        assert all("--desired-value" in problem.fix for problem in error.problems)
+    else:
+        assert not stopped
 
 
 def test_what_is_left_is_saved_for_a_rehearsal() -> None:
