@@ -10,6 +10,7 @@ from infra.jobs.packing.pack import CodePack
 from infra.jobs.service import Moment
 from infra.jobs.service_part import PartOf
 from infra.naming import TAG_PREFIX, lasting_tags, sanitize
+from smoke_training.launchers import bundle, managed
 from smoke_training.launchers.runplan import PER_NODE, RunPlan
 
 # TrainingJobName of SageMaker's API; Vertex AI takes longer names.
@@ -99,6 +100,7 @@ def _environment(order: RunOrder, pack: CodePack, name: str, gpus: int) -> dict[
     }
     return {
         **{f"{_PREFIX}{key}": value for key, value in values.items()},
+        managed.CHECK: managed.check(pack.sha256, bundle.shipped().sha256),
         "MLFLOW_TRACKING_URI": order.outputs.tracking_uri,
         "MLFLOW_EXPERIMENT_NAME": order.person.team,
     }

@@ -5,6 +5,7 @@ Each service describes a node's rank in its own document, which two lines of Pyt
 
 from typing import TypeVar
 
+from smoke_training.launchers.bundle import NAME as WRAPPER
 from smoke_training.launchers.rendezvous import JOIN
 from smoke_training.launchers.runplan import RunPlan, RunPlanError, SageMakerOptions, VertexOptions
 
@@ -12,11 +13,31 @@ Options = TypeVar("Options", SageMakerOptions, VertexOptions)
 
 START = "TRAINSTACK_START"
 PACK = "code.tar.gz"  # archive in a folder of code
+CHECK = "TRAINSTACK_CHECK"
+"""Variable with `check`: SageMaker passes at most 512 characters of the whole command."""
 
 
 def start(rank: str, first: str = "") -> str:
     """Return the container's script: `first`, read the node's rank, then exec the node's command."""
     return f"set -e; {first}P=$(python3 -c '{rank}'); NODE_RANK=${{P% *}} MASTER_ADDR=${{P#* }}; {JOIN}"
+
+
+def check(archive: str, wrapper: str) -> str:
+    """Return the command that ends a job without the submitted code, in the folder that has its two files.
+
+    Everyone who submits jobs may write the folder of code in the bucket. The request of a job cannot be
+    changed, so these digests in its environment identify the submitted code: SHA-256 of the archive
+    before compression, and of the wrapper.
+    """
+    found = f"$(gzip -dc {PACK} | sha256sum | cut -c-64) $(sha256sum < {WRAPPER} | cut -c-64)"
+    failed = 'echo "trainstack: the bucket has other code than was submitted" >&2; exit 3'
+    return f'[ "{found}" = "{archive} {wrapper}" ] || {{ {failed}; }}'
+
+
+def unpacked(plan: RunPlan, source: str, folder: str) -> str:
+    """Return the command that unpacks the archive in `source` into `folder`, after the check of the plan."""
+    checked = f'cd {source}; eval "${CHECK}"; ' if CHECK in plan.env else ""
+    return f"{checked}mkdir -p {folder}; cd {folder}; tar -xzf {source}/{PACK}; "
 
 
 def part_of(plan: RunPlan, service: str, options: Options | None, missing: str) -> Options:

@@ -1,6 +1,6 @@
 """Requests of SageMaker's CreateTrainingJob (pure): checked against the service model only."""
 
-from smoke_training.launchers.managed import PACK, START, part_of, start
+from smoke_training.launchers.managed import START, part_of, start, unpacked
 from smoke_training.launchers.pods import Body, given
 from smoke_training.launchers.rendezvous import joining_command, joining_environment
 from smoke_training.launchers.runplan import RunPlan, SageMakerOptions
@@ -43,7 +43,7 @@ def training_job(plan: RunPlan) -> Body:
             "ContainerEntrypoint": ["bash", "-c", f'eval "${START}"', "node"],
             "ContainerArguments": joining_command(plan),
         },
-        "Environment": {**joining_environment(plan), START: start(_SAGEMAKER, _unpack(place))},
+        "Environment": {**joining_environment(plan), START: start(_SAGEMAKER, _unpack(plan, place))},
         "RoleArn": place.role_arn,
         "InputDataConfig": [_channel(name, uri) for name, uri in place.channels.items()] or None,
         "OutputDataConfig": given({"S3OutputPath": place.output_uri, "KmsKeyId": place.kms_key}),
@@ -64,9 +64,8 @@ def _channel(name: str, uri: str) -> Body:
     return {"ChannelName": name, "DataSource": {"S3DataSource": source}, "InputMode": "File"}
 
 
-def _unpack(place: SageMakerOptions) -> str:
+def _unpack(plan: RunPlan, place: SageMakerOptions) -> str:
     """Return the prefix of the node's command that unpacks the code from a channel."""
     if place.code_channel is None:
         return ""
-    packed = f"/opt/ml/input/data/{place.code_channel}/{PACK}"
-    return f"mkdir -p {CODE_FOLDER}; cd {CODE_FOLDER}; tar -xzf {packed}; "
+    return unpacked(plan, f"/opt/ml/input/data/{place.code_channel}", CODE_FOLDER)

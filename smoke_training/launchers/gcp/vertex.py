@@ -2,7 +2,7 @@
 
 import re
 
-from smoke_training.launchers.managed import PACK, START, part_of, start
+from smoke_training.launchers.managed import START, part_of, start, unpacked
 from smoke_training.launchers.pods import Body, given
 from smoke_training.launchers.rendezvous import joining_command, joining_environment
 from smoke_training.launchers.runplan import RunPlan, RunPlanError, VertexOptions
@@ -82,13 +82,18 @@ def label_value(value: str) -> str:
     return re.sub(r"[^a-z0-9_-]", "_", value.lower().replace("@", "_at_"))[:63]
 
 
-def _bring(place: VertexOptions) -> str:
-    """Return the prefix of the node's command that unpacks the code from a bucket."""
+def _bring(plan: RunPlan, place: VertexOptions) -> str:
+    """Return the prefix of the node's command that brings the code from a bucket.
+
+    Packed code is copied before its check: the bucket is mounted, and could change after it.
+    """
     if place.code_uri is None:
         return ""
-    link = f"mkdir -p {VERTEX_FOLDER}; ln -sfn {mounted(place.code_uri)} {VERTEX_CODE}; "
-    unpack = f"cd {VERTEX_FOLDER}; tar -xzf {VERTEX_CODE}/{PACK}; " if place.packed else ""
-    return f"set -e; {link}{unpack}"
+    source = mounted(place.code_uri)
+    if not place.packed:
+        return f"set -e; mkdir -p {VERTEX_FOLDER}; ln -sfn {source} {VERTEX_CODE}; "
+    copy = f"mkdir -p {VERTEX_CODE}; cp {source}/* {VERTEX_CODE}/; "
+    return f"set -e; {copy}{unpacked(plan, VERTEX_CODE, VERTEX_FOLDER)}"
 
 
 def _worker_pool(plan: RunPlan, place: VertexOptions, count: int) -> Body:
@@ -98,7 +103,7 @@ def _worker_pool(plan: RunPlan, place: VertexOptions, count: int) -> Body:
     if place.reservation:
         affinity = {"reservationAffinityType": "SPECIFIC_RESERVATION", "key": _RESERVATION}
         machine["reservationAffinity"] = {**affinity, "values": [place.reservation]}
-    first = _bring(place) + (_FOLDER_EACH if place.folder_each else "")
+    first = _bring(plan, place) + (_FOLDER_EACH if place.folder_each else "")
     env = {**joining_environment(plan), START: start(_VERTEX, first)}
     return {
         "machineSpec": machine,

@@ -2,6 +2,7 @@
 
 import datetime
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from infra.errors import UserError
 from infra.jobs import money, report
 from infra.jobs.aws.runs import SageMakerRuns
+from infra.jobs.packing.pack import pack
 from infra.jobs.service import JobPhase, JobState, LostError
 from infra.jobs.submission import prepare, start
+from smoke_training.launchers import bundle, managed
 from tests.infra.jobs.conftest import Stack
 from tests.infra.jobs.samples import NOW
 from tests.infra.jobs.test_tuning import SEARCH
@@ -320,3 +323,23 @@ def test_another_account_is_refused_before_anything_is_made(stack: Stack) -> Non
     with pytest.raises(UserError, match=r"123456789012.*999999999999.*\[login-for-other-account\]"):
         stack.prepared(HELLO)
     assert not stack.account.file("code-bucket", "code").exists()
+
+
+def test_code_that_another_member_puts_in_its_place_does_not_run(stack: Stack, tmp_path: Path) -> None:
+    """The folder of code is named by its digest: who knows the code can write there first."""
+    made = stack.wrapped("print('mine')")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "train.py").write_text("print('not mine')")
+    for name, content in ((managed.PACK, pack(other).content), (bundle.NAME, bundle.shipped().content)):
+        stack.service.keep(f"{made.code_uri}{name}", content)
+    start(made, stack.service, stack.reported.append)
+    job = stack.followed(made.name)
+    assert job.state is JobState.FAILED and "not mine" not in stack.reported, stack.text
+
+
+def test_a_wrapper_that_another_member_puts_in_its_place_does_not_run(stack: Stack) -> None:
+    made = stack.wrapped("print('mine')")
+    stack.service.keep(f"{made.code_uri}{bundle.NAME}", b"import os")
+    start(made, stack.service, stack.reported.append)
+    assert stack.followed(made.name).state is JobState.FAILED and "mine" not in stack.reported

@@ -13,11 +13,13 @@ from infra.jobs.following import follow
 from infra.jobs.gcp.plan import part
 from infra.jobs.gcp.prices import spot_share
 from infra.jobs.gcp.runs import VertexRuns
+from infra.jobs.packing.pack import pack
 from infra.jobs.plan import run_plan
 from infra.jobs.service import JobPhase, JobState, LostError, ServiceJob
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import Submission, prepare, start
 from rehearsal import service_ports
+from smoke_training.launchers import managed
 from smoke_training.launchers.gcp.vertex import IAP
 from tests.infra.jobs.vertex_samples import NOW, OUTPUTS, options
 from tests.rehearsal.jobs.gcp.conftest import PROJECT, REGION, TRAINER, Project
@@ -189,3 +191,31 @@ def test_data_is_read_where_it_lies(service: VertexRuns, tmp_path: Path) -> None
     assert plan.vertex is not None and plan.vertex.service_account == TRAINER
     # The tracking server is behind a proxy, and mlflow finds its login by this name.
     assert plan.env["MLFLOW_TRACKING_AUTH"] == IAP
+
+
+def test_code_that_another_member_puts_in_its_place_does_not_run(
+    project: Project, service: VertexRuns, tmp_path: Path
+) -> None:
+    code, other = tmp_path / "finetune", tmp_path / "other"
+    for folder, word in ((code, "mine"), (other, "not mine")):
+        folder.mkdir()
+        (folder / "train.py").write_text(f"print({word!r})")
+    run = prepare(OUTPUTS, options(code), service, NOW)
+    service.keep(f"{run.code_uri}{managed.PACK}", pack(other).content)
+    start(run, service, lambda _: None)
+    job, reported = followed(run, service)
+    assert job.state is JobState.FAILED and "not mine" not in reported, reported
+
+
+def test_a_shell_script_with_an_empty_folder_and_a_link_runs_as_on_its_machine(
+    project: Project, service: VertexRuns, tmp_path: Path
+) -> None:
+    code = tmp_path / "finetune"
+    (code / "outputs").mkdir(parents=True)
+    (code / "tool").write_text("#!/bin/sh\necho tool $1\n")
+    (code / "link").symlink_to("tool")
+    (code / "run.sh").write_text('./link "$1"; touch outputs/x; echo "rank $PET_NODE_RANK of $PET_NNODES"\n')
+    run = prepare(OUTPUTS, options(code, script="run.sh", arguments=("7",)), service, NOW)
+    start(run, service, lambda _: None)
+    job, reported = followed(run, service)
+    assert job.state is JobState.COMPLETED and {"tool 7", "rank 0 of 1"} <= set(reported), reported
