@@ -1,6 +1,7 @@
 """Runs against the emulated service, whose jobs are real processes: from submission to every end there is."""
 
 import datetime
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from infra.errors import UserError
 from infra.jobs import money, report
 from infra.jobs.aws.runs import SageMakerRuns
 from infra.jobs.packing.pack import pack
-from infra.jobs.service import JobPhase, JobState, LostError
+from infra.jobs.service import JobLogs, JobPhase, JobState, LostError
+from infra.jobs.stopping import stopped
 from infra.jobs.submission import prepare, start
 from smoke_training.launchers import bundle, managed
 from tests.infra.jobs.conftest import Stack
@@ -20,6 +22,18 @@ from tests.infra.jobs.test_tuning import SEARCH
 from tests.rehearsal.jobs.aws import account as emulated
 from tests.trainstack.preflight.aws.asking import Answering, Refusal
 
+SAVES = """
+import pathlib, signal, sys, time
+def save(*_):
+    print("saving", flush=True)
+    while not pathlib.Path(sys.argv[1]).exists():
+        time.sleep(0.02)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+print("begun", flush=True)
+while True:
+    time.sleep(0.02)
+"""
 HELLO = "import os, sys; print('hello from', os.path.basename(os.getcwd()), sys.argv[1:])"
 FOREVER = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.05)"
 INTERRUPTIBLE = """
@@ -343,3 +357,31 @@ def test_a_wrapper_that_another_member_puts_in_its_place_does_not_run(stack: Sta
     stack.service.keep(f"{made.code_uri}{bundle.NAME}", b"import os")
     start(made, stack.service, stack.reported.append)
     assert stack.followed(made.name).state is JobState.FAILED and "mine" not in stack.reported
+
+
+def test_a_run_is_stopped_twice_while_it_saves(stack: Stack, tmp_path: Path) -> None:
+    made = stack.wrapped(SAVES, arguments=(str(tmp_path / "saved"),))
+    start(made, stack.service, stack.reported.append)
+    heard, states = waiting_for("begun", stack, made.name), []
+
+    def pause(_: float) -> None:
+        """Between two looks of the first: the second, once the script saves; then it may end."""
+        if not states and any(line.text == "saving" for line in heard.read()):
+            stack.service.stop(made.name)
+            found = stack.service.job(made.name)
+            assert found is not None
+            states.append(found.state)
+            (tmp_path / "saved").touch()
+        time.sleep(0.05)
+
+    job = stopped(stack.service, made.name, stack.reported.append, pause, 0.05)
+    assert job.state is JobState.STOPPED and states == [JobState.STOPPING]
+
+
+def waiting_for(word: str, stack: Stack, name: str) -> JobLogs:
+    """The log of a run, read up to a line."""
+    logs, deadline = stack.service.logs(name), time.monotonic() + 30
+    while not any(line.text == word for line in logs.read()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return logs

@@ -37,13 +37,13 @@ def runs(
     from trainstack.cli.jobs.opened import opened  # noqa: PLC0415 - help needs none of them
 
     with opened(stack, rehearse=rehearse) as at:
-        names = [one.name for one in at.outputs.people]
-        if person and person not in names:
-            fix = f"People are {', '.join(sorted(names))}."
-            raise UserError([Problem("--person", person, "is not in the stack", fix, code="unknown-person")])
         with answered():
             theirs = (job for job in at.service.jobs() if not person or job.person == person)
             found = list(theirs if every else itertools.islice(theirs, NEWEST))
+        names = [one.name for one in at.outputs.people]
+    if person and not found and person not in names:  # a person who was removed has runs
+        fix = f"People are {', '.join(sorted(names))}."
+        raise UserError([Problem("--person", person, "is not in the stack", fix, code="unknown-person")])
     known, unseen = prices(at.outputs.machines), at.service.unseen
     shortened = not every and len(found) == NEWEST
     if form is Format.JSON:

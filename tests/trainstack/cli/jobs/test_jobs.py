@@ -190,6 +190,30 @@ def test_a_typo_in_the_stack_file_does_not_prevent_listing_and_stopping(
     assert [row["state"] for row in run_json("runs", *stack)[1]["runs"]] == ["stopped"]
 
 
+def test_the_run_of_a_person_who_is_removed_is_listed_and_stopped(door: Door) -> None:
+    _, said = door.run(FOREVER, "--detach")
+    people = tuple(one for one in door.outputs.people if one.name != "ada")
+    door.outputs = door.outputs.model_copy(update={"people": people})
+    stack = ("-s", "small-aws", "--rehearse")
+    (row,) = run_json("runs", *stack, "--person", "ada")[1]["runs"]
+    assert (row["name"], row["state"], row["person"]) == (name_in(said), "running", "ada")
+    with pytest.raises(UserError) as caught:
+        door.run(FOREVER)
+    assert caught.value.codes == (("unknown-person", "--as"),)
+    code, ended = run("stop", name_in(said), *stack, "--yes")
+    assert code == 0 and f"STOPPED  {name_in(said)}" in ended
+
+
+def test_a_folder_is_sent_with_a_warning_and_a_false_alarm_by_its_name(door: Door) -> None:
+    (door.folder / "environment.yml").write_text("dependencies: [numpy]\n")
+    (door.folder / "settings.env").write_text("EPOCHS=3\n")
+    with pytest.raises(UserError) as caught:
+        door.run("print('x')")
+    assert caught.value.codes == (("file-like-secret", "settings.env"),)
+    code, said = door.run("print('x')", "--send", "settings.env")
+    assert code == 0 and "environment.yml: " in said and "[packages-not-installed]" in said
+
+
 def test_an_unknown_price_needs_a_yes_and_starts_nothing_without(door: Door) -> None:
     with pytest.raises(UserError) as caught:
         door.run("print('x')", "--on", "b200")
