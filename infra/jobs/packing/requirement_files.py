@@ -56,7 +56,7 @@ class RequirementFiles:
         self._local: list[tuple[str, str]] = []
 
     def problems(self) -> Iterator[Problem]:
-        """What would fail in the job; `warnings` has what may fail, afterwards."""
+        """Lines that fail in the job; afterwards, `warnings` has those that may fail."""
         if REQUIREMENTS not in self._contents and REQUIREMENTS not in self._links:
             return
         yield from self._file(REQUIREMENTS)

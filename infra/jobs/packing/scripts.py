@@ -83,7 +83,7 @@ def _named(found: FolderContents) -> str:
 
 
 def problems(path: str, content: bytes) -> Iterator[Problem]:
-    """What prevents that a job runs the script."""
+    """Reasons for which a job cannot run the script."""
     place = shown(path)
     if path.endswith(".ipynb") or _is_notebook(content):
         yield Problem(place, None, _NOTEBOOK, _CONVERT.format(name=place), code="script-is-notebook")

@@ -1,9 +1,7 @@
 """Runs against the emulated service, whose jobs are real processes: from submission to every end there is."""
 
 import datetime
-import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,29 +9,14 @@ import pytest
 from infra.errors import UserError
 from infra.jobs import money, report
 from infra.jobs.aws.runs import SageMakerRuns
-from infra.jobs.packing.pack import pack
-from infra.jobs.service import JobLogs, JobPhase, JobState, LostError
-from infra.jobs.stopping import stopped
+from infra.jobs.service import JobPhase, JobState, LostError
 from infra.jobs.submission import prepare, start
-from smoke_training.launchers import bundle, managed
 from tests.infra.jobs.conftest import Stack
 from tests.infra.jobs.samples import NOW
 from tests.infra.jobs.test_tuning import SEARCH
 from tests.rehearsal.jobs.aws import account as emulated
 from tests.trainstack.preflight.aws.asking import Answering, Refusal
 
-SAVES = """
-import pathlib, signal, sys, time
-def save(*_):
-    print("saving", flush=True)
-    while not pathlib.Path(sys.argv[1]).exists():
-        time.sleep(0.02)
-    sys.exit(0)
-signal.signal(signal.SIGTERM, save)
-print("begun", flush=True)
-while True:
-    time.sleep(0.02)
-"""
 HELLO = "import os, sys; print('hello from', os.path.basename(os.getcwd()), sys.argv[1:])"
 FOREVER = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.05)"
 INTERRUPTIBLE = """
@@ -337,51 +320,3 @@ def test_another_account_is_refused_before_anything_is_made(stack: Stack) -> Non
     with pytest.raises(UserError, match=r"123456789012.*999999999999.*\[login-for-other-account\]"):
         stack.prepared(HELLO)
     assert not stack.account.file("code-bucket", "code").exists()
-
-
-def test_code_that_another_member_puts_in_its_place_does_not_run(stack: Stack, tmp_path: Path) -> None:
-    """The folder of code is named by its digest: who knows the code can write there first."""
-    made = stack.wrapped("print('mine')")
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "train.py").write_text("print('not mine')")
-    for name, content in ((managed.PACK, pack(other).content), (bundle.NAME, bundle.shipped().content)):
-        stack.service.keep(f"{made.code_uri}{name}", content)
-    start(made, stack.service, stack.reported.append)
-    job = stack.followed(made.name)
-    assert job.state is JobState.FAILED and "not mine" not in stack.reported, stack.text
-
-
-def test_a_wrapper_that_another_member_puts_in_its_place_does_not_run(stack: Stack) -> None:
-    made = stack.wrapped("print('mine')")
-    stack.service.keep(f"{made.code_uri}{bundle.NAME}", b"import os")
-    start(made, stack.service, stack.reported.append)
-    assert stack.followed(made.name).state is JobState.FAILED and "mine" not in stack.reported
-
-
-def test_a_run_is_stopped_twice_while_it_saves(stack: Stack, tmp_path: Path) -> None:
-    made = stack.wrapped(SAVES, arguments=(str(tmp_path / "saved"),))
-    start(made, stack.service, stack.reported.append)
-    heard, states = waiting_for("begun", stack, made.name), []
-
-    def pause(_: float) -> None:
-        """Between two looks of the first: the second, once the script saves; then it may end."""
-        if not states and any(line.text == "saving" for line in heard.read()):
-            stack.service.stop(made.name)
-            found = stack.service.job(made.name)
-            assert found is not None
-            states.append(found.state)
-            (tmp_path / "saved").touch()
-        time.sleep(0.05)
-
-    job = stopped(stack.service, made.name, stack.reported.append, pause, 0.05)
-    assert job.state is JobState.STOPPED and states == [JobState.STOPPING]
-
-
-def waiting_for(word: str, stack: Stack, name: str) -> JobLogs:
-    """The log of a run, read up to a line."""
-    logs, deadline = stack.service.logs(name), time.monotonic() + 30
-    while not any(line.text == word for line in logs.read()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return logs
