@@ -2,9 +2,14 @@
 
 import importlib
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,3 +92,65 @@ def test_artifacts_go_to_the_bucket_of_the_app(address: str, monkeypatch: pytest
 def test_another_address_is_a_reason(uri: str) -> None:
     with pytest.raises(TrackingError, match="MLflow App"):
         mlflow.connect({"MLFLOW_TRACKING_URI": uri}, 10)
+
+
+class _Login(BaseHTTPRequestHandler):
+    """Container credentials that end within minutes, another key for each request, and the app's address."""
+
+    keys: list[str]
+    calls: list[bool]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.keys.append(f"AKID{len(self.keys)}")
+        until = datetime.now(UTC) + timedelta(minutes=5)
+        self._send(
+            {
+                "AccessKeyId": self.keys[-1],
+                "SecretAccessKey": f"secret of {self.keys[-1]}",
+                "Token": "token",
+                "Expiration": until.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            }
+        )
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.calls.append(f"Credential={self.keys[-1]}/" in self.headers["Authorization"])
+        self._send({})
+
+    def _send(self, found: dict[str, str]) -> None:
+        content = json.dumps(found).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def test_a_script_outlives_the_credentials_it_began_with(archive: Path) -> None:
+    keys: list[str] = []
+    calls: list[bool] = []
+    server = HTTPServer(("127.0.0.1", 0), type("Login", (_Login,), {"keys": keys, "calls": calls}))
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_address[1]}"
+    text = """
+import mlflow
+for step in range(3):
+    mlflow.MlflowClient().log_metric("0" * 32, "loss", 1.0, step=step)
+"""
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "MLFLOW_"))},
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{address}/credentials",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "MLFLOW_TRACKING_URI": APP,
+        "PYTHONPATH": str(archive),
+        "SAGEMAKER_MLFLOW_CUSTOM_ENDPOINT": address,
+    }
+    try:
+        subprocess.run([sys.executable, "-c", text], env=environment, check=True, timeout=120)
+    finally:
+        server.shutdown()
+        server.server_close()
+    # botocore renews keys in their last ten minutes, so each of these requests has a new one.
+    assert calls == [True, True, True] and len(keys) >= 3
