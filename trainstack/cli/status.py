@@ -3,19 +3,21 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trainstack.cli.output import Format, FormatOption, print_fields, print_json
+from trainstack.cli.output import Format, FormatOption, print_fields, print_json, printable
 from trainstack.cli.stack import Rehearse, Stack
 
 if TYPE_CHECKING:  # help needs none of them
     from infra.gate import Gate
     from infra.outputs.cluster import StackOutputs
+    from trainstack.cli.operations.firing import Alerts
+    from trainstack.cli.operations.session import Session
 
 SCHEMA = "trainstack.status/1"
 Fields = Iterator[tuple[str, str]]
 
 
 def status(stack: Stack, rehearse: Rehearse = False, form: FormatOption = Format.TEXT) -> None:
-    """Show a stack and its gate; in a rehearsal also emulated resources and running workloads."""
+    """Show a stack, its gate and its alerts; in a rehearsal also emulated resources and running workloads."""
     from infra.gate import gates, lines  # noqa: PLC0415
     from infra.outputs import cluster as outputs  # noqa: PLC0415
     from infra.outputs import jobs as job_outputs  # noqa: PLC0415
@@ -33,6 +35,7 @@ def status(stack: Stack, rehearse: Rehearse = False, form: FormatOption = Format
     wanted = session.loaded.spec.validated if resources and jobs is None else ()
     nodes = list(by_nodes(validations, exported, session.rehearsal)) if exported else []
     live = session.rehearsal.status() if session.rehearsal else None
+    alerts = _alerts(session, exported)
     if form is Format.JSON:
         document = {
             "stack": stack,
@@ -41,6 +44,7 @@ def status(stack: Stack, rehearse: Rehearse = False, form: FormatOption = Format
             "outputs": record.model_dump(mode="json") if record else None,
             "gate": _gate(validations, wanted),
             "nodes": nodes,
+            "alerts": alerts.document() if alerts else None,
             "rehearsal": live,
         }
         print_json(SCHEMA, document)
@@ -58,7 +62,21 @@ def status(stack: Stack, rehearse: Rehearse = False, form: FormatOption = Format
         name, _, text = line.partition(" ")
         rows.append((name, text.lstrip()))
     rows += [("nodes", str(one)) for one in nodes]
+    rows += [(name, printable(text)) for name, text in (alerts.fields() if alerts else ())]
     print_fields([*rows, *(_rehearsal(live) if live else ())])
+
+
+def _alerts(session: "Session", exported: "StackOutputs | None") -> "Alerts | None":
+    """Alerts that fire; None for a stack without monitoring in a cluster."""
+    from infra.stackspec.layouts import ClusterLayout  # noqa: PLC0415
+    from trainstack.cli.operations.firing import Alerts, firing  # noqa: PLC0415
+
+    layout = session.loaded.spec.layout
+    if exported is None or not isinstance(layout, ClusterLayout) or layout.monitoring.kind == "none":
+        return None
+    if session.rehearsal is not None:
+        return Alerts(why="a rehearsal does not run what charts install")
+    return firing(exported.kubeconfig)
 
 
 def _gate(found: Sequence["Gate"], wanted: Iterable[str]) -> dict[str, Any]:

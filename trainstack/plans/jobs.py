@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.queueing.kueue import COHORT
+from components.kubernetes.training.runtime_names import CLUSTER_RUNTIME, POOL_RUNTIME
 from infra.engine.plan import PlannedStep
 from infra.naming import flavor_name
 from trainstack.queues.state import Job, State
@@ -13,6 +14,8 @@ from trainstack.queues.state import Job, State
 ENDS: Final = "job ends"
 STOPS: Final = "job stops and waits"
 STAYS: Final = "job continues"
+BLOCKS: Final = "delete before the pool"
+"""Effect of a TrainJob on the change: `up` waits for the runtime that it names, and then fails."""
 Effect = Literal["job ends", "job stops and waits", "job continues"]
 
 
@@ -89,6 +92,36 @@ def effects(state: State, removed: Removal, wanted: Iterable[Any] = ()) -> Itera
             yield JobEffect(
                 job, STAYS, f"pool {', '.join(moved)} is no longer behind queue {job.local_queue}"
             )
+
+
+@dataclass(frozen=True)
+class RuntimeUse:
+    """A TrainJob that keeps the runtime of a removed pool: Kubernetes deletes the runtime after it."""
+
+    namespace: str
+    name: str
+    runtime: str
+    finished: bool
+
+    def __str__(self) -> str:
+        state = "finished" if self.finished else "not finished"
+        return (
+            f"TrainJob {self.namespace}/{self.name} ({state}) names runtime {self.runtime}: "
+            f"kubectl -n {self.namespace} delete trainjob {self.name}"
+        )
+
+
+def runtime_uses(train_jobs: Iterable[Any], removed: Removal) -> Iterator[RuntimeUse]:
+    """TrainJobs that keep runtimes of removed pools, also finished ones, outside of removed namespaces."""
+    runtimes = {f"{POOL_RUNTIME}{pool}" for pool in removed.flavors}
+    for body in train_jobs:
+        about, reference = body["metadata"], body["spec"]["runtimeRef"]
+        if reference.get("kind", CLUSTER_RUNTIME) != CLUSTER_RUNTIME or reference["name"] not in runtimes:
+            continue
+        if about["namespace"] not in removed.namespaces:
+            rows = (body.get("status") or {}).get("conditions") or ()
+            ended = any(row["type"] in ("Complete", "Failed") and row["status"] == "True" for row in rows)
+            yield RuntimeUse(about["namespace"], about["name"], reference["name"], ended)
 
 
 def on_ending_nodes(state: State, steps: Iterable[PlannedStep], ended: Sequence[str]) -> Iterator[JobEffect]:

@@ -14,6 +14,7 @@ from components.kubernetes.definitions.install import definitions
 from components.kubernetes.manifest import Manifest
 from components.kubernetes.network_policies import PlatformNetwork, Ports, controllers
 from components.kubernetes.offers import NodeOffer, claimed, devices
+from components.kubernetes.training.runtime_names import POOL_RUNTIME
 from components.kubernetes.waiting.webhooks import DryRun, webhooks_answer
 from components.ordering import after
 from smoke_training.launchers import kubeflow
@@ -137,7 +138,7 @@ def runtimes(pools: Mapping[str, NodeOffer], image: str) -> Iterator[dict[str, A
             continue
         whole = dataclasses.replace(
             plan,
-            name=f"torch-{pool}",
+            name=f"{POOL_RUNTIME}{pool}",
             gpus_per_node=offer["gpus"],
             cpu=offer["cpu"],
             memory_gib=offer["memory_gib"],

@@ -1,23 +1,29 @@
 """Risks that are accepted, with their reasons (docs/reference/tenancy.md)."""
 
-from tests.cluster.tenancy.attempt import KUEUE, Accepted, acting_as, body, create, raw
-from tests.cluster.tenancy.scene import SMALL, job_spec, pod_spec
+from agents.shared.kueue import RETRY_LABEL
+from smoke_training.launchers.checkpoint_policy import LAST
+from tests.cluster.tenancy.attempt import KUEUE, Accepted, acting_as, body, call, create, patch, raw
+from tests.cluster.tenancy.scene import SMALL, job_set, job_spec, pod_spec
 
+_CLAIMED = {"devices": {"requests": [{"name": "x", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}}
+_LATE = "2099-01-01T00:00:00Z"
+_ALL = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+_WITH_ALL = {**pod_spec(), "containers": [{**pod_spec()["containers"][0], "env": _ALL}]}
 ACCEPTED = [
     Accepted(
         "all jobs of the highest class",
         create(body("Job", labels={f"{KUEUE}priority-class": "production"}, spec=job_spec())),
-        "a class ranks the team's own jobs; between teams shares decide",
+        "give all jobs the class `production`",
     ),
     Accepted(
         "a Job of the class of validations",
         create(body("Job", labels={f"{KUEUE}priority-class": "validation"}, spec=job_spec())),
-        "it ranks below all classes of teams",
+        "give a job the class of validations",
     ),
     Accepted(
         "a pod for a scheduler that does not exist",
         create(body("Pod", spec=pod_spec(schedulerName="mine"))),
-        "it holds the team's quota until it is evicted; the rights to bind pods are RBAC's",
+        "name a scheduler that does not exist",
     ),
     Accepted(
         "an account with the annotation of a cloud role",
@@ -30,7 +36,7 @@ ACCEPTED = [
                 },
             }
         ),
-        "the role trusts accounts by namespace and name; the cloud refuses this one",
+        "annotate an account with a cloud role",
     ),
     Accepted(
         "a token for another audience",
@@ -51,7 +57,7 @@ ACCEPTED = [
                 ),
             )
         ),
-        "it proves the team's own account, which is all that the team has",
+        "act as the team's own account, with a token for any audience",
     ),
     Accepted(
         "a request as the account of its namespace",
@@ -63,7 +69,7 @@ ACCEPTED = [
                 {"spec": {"namespace": "{own}"}},
             ),
         ),
-        "the account has one right, which a policy narrows",
+        "act as the team's own account, with a token for any audience",
     ),
     Accepted(
         "a forged event",
@@ -83,12 +89,12 @@ ACCEPTED = [
                 reportingInstance="x",
             )
         ),
-        "only members of the team read it; no program acts on events, and they end after an hour",
+        "write events that name a controller of the platform",
     ),
     Accepted(
         "a Job of 100,000 pods",
         create(body("Job", spec={**job_spec(), "parallelism": 100_000, "completions": 100_000})),
-        "no pod exists before Kueue admits all of them, which it never does",
+        "create a Job of 100,000 pods, a JobSet of 1,000 Jobs",
     ),
     Accepted(
         "a JobSet of 1,000 Jobs",
@@ -102,7 +108,7 @@ ACCEPTED = [
                 },
             )
         ),
-        "no Job exists before Kueue admits all of them",
+        "create a Job of 100,000 pods, a JobSet of 1,000 Jobs",
     ),
     Accepted(
         "a budget of disruptions that allows none",
@@ -115,7 +121,7 @@ ACCEPTED = [
                 },
             )
         ),
-        "it delays a drain of nodes; the update of nodes reports the pod by name",
+        "delay the drain of a node by a PodDisruptionBudget",
     ),
     Accepted(
         "a claim for devices",
@@ -129,7 +135,7 @@ ACCEPTED = [
                 },
             )
         ),
-        "Kueue admits no pod whose device class it does not count",
+        "create ResourceClaims and Leases without use",
     ),
     Accepted(
         "a pod that requests little and uses much",
@@ -142,7 +148,59 @@ ACCEPTED = [
                 },
             )
         ),
-        "the kernel shares CPUs by requests; memory past the request is evicted first",
+        "fill the disk or the processes of a shared CPU node",
     ),
-    Accepted("a lease", create(body("Lease", spec={"holderIdentity": "x"})), "counted by quota"),
+    Accepted(
+        "a lease",
+        create(body("Lease", spec={"holderIdentity": "x"})),
+        "create ResourceClaims and Leases without use",
+    ),
+    Accepted(
+        "a larger Job that runs",
+        patch("Job", "running", {"spec": {"parallelism": 2}}),
+        "enlarge a running Job, or change its template while it is suspended",
+    ),
+    Accepted(
+        "one more JobSet",
+        create(body("JobSet", spec=job_set(job_spec()))),
+        "create JobSets and TrainJobs without end",
+    ),
+    Accepted(
+        "a template of claims",
+        create(body("ResourceClaimTemplate", spec={"spec": _CLAIMED})),
+        "replace a ResourceClaimTemplate after Kueue counted it",
+    ),
+    Accepted(
+        "the login of the tracking server",
+        call("GET", "/api/v1/namespaces/{own}/secrets/given"),
+        "read Secrets of its own namespace, the login of the tracking server among them",
+    ),
+    Accepted(
+        "a later end of idle GPUs",
+        create(body("Job", annotations={"trainstack.dev/idle-stop-at": _LATE}, spec=job_spec())),
+        "keep idle GPUs, by a later time in `trainstack.dev/idle-stop-at`",
+    ),
+    Accepted(
+        "an announced checkpoint",
+        patch("Pod", "{job_pod}", {"metadata": {"annotations": {LAST: "1"}}}),
+        "hide idle GPUs for 1 h 45 min, by announced checkpoints or restarts of its containers",
+    ),
+    Accepted(
+        "another attempt",
+        patch("Job", "waiting", {"metadata": {"labels": {RETRY_LABEL: "2"}}}),
+        "start a job again whose attempts are used up, as often as it writes a new label",
+    ),
+    Accepted(
+        "a job with the name of an exempt one",
+        create(body("Job", name="paper", spec=job_spec())),
+        "pass the budget check, by the name of an exempt job",
+    ),
+    Accepted(
+        "all devices of a node",
+        create(body("Pod", spec=_WITH_ALL)),
+        "see all GPUs of a node of which a pod of its own has some, by a container that sets "
+        "`NVIDIA_VISIBLE_DEVICES`",
+    ),
 ]
+BEYOND_REQUESTS = {"forward a port to the tracking server", "send data to the Internet"}
+"""Risks that no request of the scene shows: it has neither a tracking server nor a network of pods."""

@@ -30,6 +30,7 @@ KINDS = {
     "Role": "rbac.authorization.k8s.io/v1", "RoleBinding": "rbac.authorization.k8s.io/v1",
     "ClusterRoleBinding": "rbac.authorization.k8s.io/v1", "TokenReview": "authentication.k8s.io/v1",
     "SubjectAccessReview": "authorization.k8s.io/v1", "ResourceClaim": "resource.k8s.io/v1",
+    "ResourceClaimTemplate": "resource.k8s.io/v1",
     "Workload": "kueue.x-k8s.io/v1beta2", "LocalQueue": "kueue.x-k8s.io/v1beta2",
     "ClusterQueue": "kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass": "kueue.x-k8s.io/v1beta2",
     "AdmissionCheck": "kueue.x-k8s.io/v1beta2", "ResourceFlavor": "kueue.x-k8s.io/v1beta2",
@@ -51,11 +52,12 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Accepted:
-    """A request that is accepted, and the reason for it."""
+    """A request that is accepted; its documentation has the reason."""
 
     name: str
     send: Send
-    because: str
+    risk: str
+    """The risk of which it is an example: the first cell of a row in docs/reference/tenancy.md."""
 
 
 def body(

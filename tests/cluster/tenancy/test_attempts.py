@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from components.kubernetes.queueing.kueue_fields import PODS
+from infra.engine.golang import ROOT
 from rehearsal.controlplane.api import Access, ApiError, KubernetesApi, Object
-from tests.cluster.tenancy.accepted_risks import ACCEPTED
+from tests.cluster.tenancy.accepted_risks import ACCEPTED, BEYOND_REQUESTS
 from tests.cluster.tenancy.ahead_attempts import AHEAD
 from tests.cluster.tenancy.attempt import KUEUE, Accepted, Attempt, Send, body, refuser
 from tests.cluster.tenancy.daily_work import CONNECTIONS, WORK
@@ -138,6 +139,16 @@ def test_pods_of_a_deployment_wait_for_quota(stand: Scene) -> None:
 
 def _first(stand: Scene, labels: str) -> Object | None:
     return next(iter(stand.api.list("v1", "Pod", stand.own, labels=labels)), None)
+
+
+def test_the_documentation_and_the_requests_name_the_same_risks() -> None:
+    text = (ROOT / "docs" / "reference" / "tenancy.md").read_text()
+    _, _, table = text.partition("## Accepted risks\n")
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines() if line.startswith("| ")]
+    documented = rows[1 : rows.index("part")]  # without its head and the next table
+    shown = {each.risk for each in ACCEPTED}
+    assert sorted(documented) == sorted({*shown, *BEYOND_REQUESTS})
+    assert not shown & BEYOND_REQUESTS
 
 
 def test_the_attempts_are_as_many_as_promised() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.engine.plan import PlannedStep
-from trainstack.plans.jobs import ENDS, STAYS, STOPS, Removal, effects, on_ending_nodes, removal
+from trainstack.plans.jobs import ENDS, STAYS, STOPS, Removal, effects, on_ending_nodes, removal, runtime_uses
 from trainstack.plans.leftovers import foreign, keeps
 from trainstack.queues.state import ClusterQueue, Condition, Job, LocalQueue, State
 
@@ -96,6 +96,28 @@ def test_jobs_on_nodes_that_end_are_found_by_the_pool_of_the_group(labels: dict[
     found = on_ending_nodes(STATE, [replaced], ["dev-l4-nodes: every node (up to 8) ends"])
     assert [(one.job.name, one.effect) for one in found] == [("runs", STOPS)]
     assert not [*on_ending_nodes(STATE, [replaced], [])]
+
+
+def test_train_jobs_that_keep_the_runtime_of_a_removed_pool_are_found_finished_ones_too() -> None:
+    def train_job(namespace: str, name: str, runtime: str, ended: str = "", **more: str) -> dict[str, Any]:
+        rows = [{"type": ended, "status": "True"}] if ended else []
+        return {
+            "metadata": {"namespace": namespace, "name": name},
+            "spec": {"runtimeRef": {"name": runtime, **more}}, "status": {"conditions": rows},
+        }  # fmt: skip
+
+    found = runtime_uses(
+        [
+            train_job("team-b", "old", "torch-l4", "Complete"), train_job("team-b", "runs", "torch-l4"),
+            train_job("team-b", "own", "torch-l4", kind="TrainingRuntime"),
+            train_job("team-b", "other", "torch-distributed"), train_job("team-b", "kept", "torch-a100"),
+            train_job("team-a", "gone", "torch-l4"),
+        ],
+        Removal(namespaces=frozenset({"team-a"}), flavors=frozenset({"l4"})),
+    )  # fmt: skip
+    assert [(one.namespace, one.name, one.finished) for one in found] == [
+        ("team-b", "old", True), ("team-b", "runs", False),
+    ]  # fmt: skip
 
 
 def test_finalizers_of_controllers_that_run_are_not_foreign() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from components.kubernetes.charts import INSTALL_TIMEOUT_S, charts
-from infra.clouds.kubectl import ClusterApi, connected
+from infra.clouds.kubectl import ClusterApi, connected, unanswered
 from infra.engine.plan import PlannedStep
 from infra.engine.stack import EngineStack
 from infra.errors import UserError
@@ -21,14 +21,27 @@ from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import real_cluster
 from rehearsal.realcluster.real_provider import admin_kubeconfig
 from stacks.queues import queue_objects
+from trainstack.collect.object_lists import ListRefusedError, listed
 from trainstack.plans.draining import Draining, resume
 from trainstack.plans.drains import drains
-from trainstack.plans.jobs import ENDS, STOPS, JobEffect, Removal, effects, on_ending_nodes, removal
+from trainstack.plans.jobs import (
+    BLOCKS,
+    ENDS,
+    STOPS,
+    JobEffect,
+    Removal,
+    RuntimeUse,
+    effects,
+    on_ending_nodes,
+    removal,
+    runtime_uses,
+)  # fmt: skip
 from trainstack.plans.releases import PendingRelease, pending, settle
 from trainstack.queues.reading import read
 from trainstack.queues.state import State
 
 UNKNOWN = "jobs unknown"
+_MISSING = 404
 _SHOWN = 20
 _NOTHING = Removal()
 
@@ -45,6 +58,8 @@ class JobsInUse:
     """Why the jobs are not known; empty: they are."""
     held: set[str] = field(default_factory=set)
     """What `drain` has stopped, as paths of the API server."""
+    runtimes: Sequence[RuntimeUse] = ()
+    """TrainJobs that keep runtimes of removed pools."""
     pending: Sequence[PendingRelease] = ()
     """Releases that an interrupted operation has left."""
 
@@ -63,7 +78,8 @@ class JobsInUse:
         named = {one.job.key for one in self.effects}
         on_nodes = on_ending_nodes(self.state, planned, [*drains(planned)])
         found = [*self.effects, *(one for one in on_nodes if one.job.key not in named)]
-        return [(one.effect, str(one)) for one in found]
+        kept = [(BLOCKS, str(one)) for one in self.runtimes]
+        return [*kept, *((one.effect, str(one)) for one in found)]
 
     def announce(self) -> None:
         """Print the jobs that end or stop, and the time that they get."""
@@ -136,7 +152,19 @@ def _found(
     removed = removal(state, wanted)
     releases = {(chart.namespace, name) for name, chart in charts().items()}
     left = pending(cluster, releases) if spec else ()  # Helm uninstalls pending ones too
-    return JobsInUse(cluster, state, removed, [*effects(state, removed, wanted)], pending=left)
+    named = [*runtime_uses(_train_jobs(cluster), removed)] if removed.flavors else []
+    ended = [*effects(state, removed, wanted)]
+    return JobsInUse(cluster, state, removed, ended, runtimes=named, pending=left)
+
+
+def _train_jobs(cluster: ClusterApi) -> list[Any]:
+    """All TrainJobs; none where Kubeflow Trainer is not installed. Raises UserError where they are denied."""
+    try:
+        return listed(cluster, "/apis/trainer.kubeflow.org/v1alpha1/trainjobs")
+    except ListRefusedError as error:
+        if error.answer.status == _MISSING:
+            return []
+        raise unanswered(cluster, error.answer) from None
 
 
 def _connected(
