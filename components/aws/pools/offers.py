@@ -27,9 +27,10 @@ _AGENTS_CPU, _AGENTS_MEMORY_MIB = 1.0, 3072
 # Huge pages of the EFA driver on every node, in whole GiB.
 EFA_HUGE_PAGES_GIB = math.ceil(efa.HUGE_PAGES * efa.HUGE_PAGE_MIB / 1024)
 
-# Port of the DCGM engine of the node monitoring agent on GPU nodes with x86 processors. Source:
-# aws/eks-node-monitoring-agent v1.7.0, charts/eks-node-monitoring-agent/templates/dcgm-daemonset.yaml
-# (hostPort) and values.yaml (dcgmAgent.affinity).
+# Port of the DCGM engine of the node monitoring agent on GPU nodes: those with x86 processors, and those with
+# arm64 from v1.7.2 on (CHANGELOG.md). Source: aws/eks-node-monitoring-agent v1.7.0,
+# charts/eks-node-monitoring-agent/templates/dcgm-daemonset.yaml (hostPort) and values.yaml
+# (dcgmAgent.affinity).
 HOST_ENGINE_PORT = 5555
 
 EFA_DEVICE_CLASS = "efa.networking.k8s.aws"

@@ -38,7 +38,9 @@ def lustre_source(system: AwsLustre, folder: str = "", *, read_only: bool = Fals
 def efs_source(file_system_id: pulumi.Input[str], access_point_id: pulumi.Input[str]) -> VolumeSourceArgs:
     """A folder of an EFS file system, over TLS: the access point fixes folder and user.
 
-    The driver on the node authenticates its role to EFS (`iam`), as the file system's policy requires.
+    The driver on the node authenticates its role to EFS (`iam`), as the file system's policy requires. Both
+    majors read this handle and these options (kubernetes-sigs/aws-efs-csi-driver v2.3.1 and v3.4.1
+    pkg/driver/node.go, `parseVolumeId`, `NodePublishVolume`). The attribute `path` ended with v3.0.0.
     """
     handle = pulumi.Output.concat(file_system_id, "::", access_point_id)
     return {"driver": EFS_DRIVER, "handle": handle, "mount_options": ["tls", "iam"]}
