@@ -82,5 +82,5 @@ def cluster_problems(args: AwsClusterArgs, known_addons: Mapping[str, EksAddon])
         *facts.limits["log_retention_days"].problems("log_retention_days", args["log_retention_days"]),
         *pools.size_problems("system_pool.min_nodes", least, "system_pool.max_nodes", most),
         *order_problems("system_pool.min_nodes", least, "system_pool.max_nodes", most),
-        *shrinking_problems("system_pool.max_nodes", most, pool.get("live")),
+        *shrinking_problems("system_pool.max_nodes", most, [pool["live"]] if "live" in pool else []),
     ]

@@ -84,7 +84,8 @@ class AwsCluster(Component):
         role, policies = self._node_role()
         self.node_role_arn = after(role.arn, [*policies, *first])
         self.system_node_group = self._system_pool(args)
-        nodes.launch_tags(self, f"{name}-system", self.system_node_group, args.get("launch_tags", {}))
+        tags = nodes.GroupTags(self, f"{name}-system", self.system_node_group)
+        tags.at_launch(args.get("launch_tags", {}))
         self.addons = [
             *first,
             *(

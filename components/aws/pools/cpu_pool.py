@@ -1,13 +1,14 @@
 """A group of identical nodes without GPUs, for jobs: preparing data, evaluating, testing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_aws as aws
 
 from components.aws.pools import nodes
-from components.aws.pools.live_size import LiveSizeArgs, scaling, shrinking_problems
+from components.aws.pools.live_size import LiveSizeArgs, shrinking_problems
+from components.aws.pools.zone_groups import ZoneGroup, zone_groups
 from components.base import Component, Options
 from infra.catalog.aws import facts, pools
 from infra.catalog.pools import RESERVED_LABELS, order_problems
@@ -42,16 +43,16 @@ class AwsCpuPoolArgs(TypedDict):
     """The cluster's role for nodes."""
     machine: str
     """An EC2 type of the catalog without a GPU."""
-    subnet_ids: Sequence[pulumi.Input[str]]
-    """Private subnets: one per zone to try."""
+    subnets: Mapping[str, pulumi.Input[str]]
+    """Private subnets by zone; each zone has a node group."""
     purchase: str
     """Kind of purchase: `on_demand` or `spot`."""
     min_nodes: int
     """Fewest nodes; 0 lets the pool cost nothing when idle."""
     max_nodes: int
-    """Most nodes."""
-    live: NotRequired[LiveSizeArgs]
-    """The node group as it is now; absent before it exists."""
+    """Most nodes of the pool; each zone can have all of them."""
+    live: NotRequired[Mapping[str, LiveSizeArgs]]
+    """Node groups as they are now, by zone; absent before they exist."""
     disk_gib: int
     """Root disk; it holds container images."""
     tags: Mapping[str, str]
@@ -61,13 +62,13 @@ class AwsCpuPoolArgs(TypedDict):
 
 
 class AwsCpuPool(Component):
-    """An EKS managed node group for jobs without GPUs; other pods run there only for lack of space.
+    """EKS managed node groups for jobs without GPUs; other pods run there only for lack of space.
 
     A node is removed when it has no job, and not before. Raises UserError with every impossible combination.
     """
 
-    node_group_name: pulumi.Output[str]
-    """Name of the node group in the cluster."""
+    node_group_names: pulumi.Output[list[str]]
+    """Names of the node groups in the cluster, one per zone."""
     labels: dict[str, str]
     """The labels of every node, for selectors of pods and resource flavors."""
 
@@ -79,7 +80,7 @@ class AwsCpuPool(Component):
             *pools.cpu_purchase_problems(f"{pool}.purchase", args["purchase"]),
             *pools.size_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
             *order_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
-            *shrinking_problems(f"{pool}.max_nodes", most, args.get("live")),
+            *shrinking_problems(f"{pool}.max_nodes", most, args.get("live", {}).values()),
             *facts.limits["root_volume_gib"].problems(f"{pool}.disk_gib", args["disk_gib"]),
         ]
         machine = facts.cpu_type(args["machine"])
@@ -101,22 +102,21 @@ class AwsCpuPool(Component):
             tag_specifications=nodes.tag_specifications(name, args["tags"]),
             opts=self.child(),
         )
-        # A plain attribute: a handle for `depends_on` inside one program, not part of the schema.
-        self.node_group = self._node_group(name, args, template, _AMI_TYPES[machine.architecture])
-        nodes.launch_tags(self, name, self.node_group, args["launch_tags"])
-        nodes.describe_to_autoscaler(self, name, self.node_group, _ONLY_EMPTY)
-        self.node_group_name = self.node_group.node_group_name
+        self.node_groups = [
+            self._node_group(zone, args, template, _AMI_TYPES[machine.architecture])
+            for zone in zone_groups(name, args["subnets"], least, most, args.get("live"))
+        ]
+        self.node_group_names = pulumi.Output.all(*(group.node_group_name for group in self.node_groups))
         self.register_declared()
 
     def _node_group(
-        self, name: str, args: AwsCpuPoolArgs, template: aws.ec2.LaunchTemplate, image: str
+        self, zone: ZoneGroup, args: AwsCpuPoolArgs, template: aws.ec2.LaunchTemplate, image: str
     ) -> aws.eks.NodeGroup:
-        size = scaling(args["min_nodes"], args["max_nodes"], args.get("live"))
-        return aws.eks.NodeGroup(
-            nodes.group_name(f"{name}-nodes"),
+        group = aws.eks.NodeGroup(
+            zone.name,
             cluster_name=args["cluster_name"],
             node_role_arn=args["node_role_arn"],
-            subnet_ids=list(args["subnet_ids"]),
+            subnet_ids=[zone.subnet_id],
             version=args["kubernetes_version"],
             release_version=args.get("node_image"),
             ami_type=image,
@@ -124,7 +124,7 @@ class AwsCpuPool(Component):
             launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
                 id=template.id, version=template.latest_version.apply(str)
             ),
-            scaling_config=size.config,
+            scaling_config=zone.size.config,
             update_config=aws.eks.NodeGroupUpdateConfigArgs(
                 max_unavailable_percentage=_UPDATED_AT_ONCE_PERCENT
             ),
@@ -136,5 +136,9 @@ class AwsCpuPool(Component):
                     key=f"{RESERVED_LABELS}pool", value=args["pool"], effect="PREFER_NO_SCHEDULE"
                 )
             ],
-            opts=self.child(pulumi.ResourceOptions(ignore_changes=size.ignored)),
+            opts=self.child(pulumi.ResourceOptions(ignore_changes=zone.size.ignored, aliases=zone.aliases)),
         )
+        tags = zone.tags(self, group)
+        tags.at_launch(args["launch_tags"])
+        tags.for_autoscaler(_ONLY_EMPTY)
+        return group

@@ -5,8 +5,8 @@ import pulumi_aws as aws
 
 from components.aws.pools import efa, nodes
 from components.aws.pools.gpu_pool_args import PREPAID, AwsGpuPoolArgs, RepairArgs, pool_problems
-from components.aws.pools.live_size import scaling
 from components.aws.pools.user_data import encoded, node_user_data
+from components.aws.pools.zone_groups import ZoneGroup, zone_groups
 from components.base import Component, Options
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import InstanceType
@@ -28,13 +28,13 @@ _UPDATED_AT_ONCE_PERCENT = 33
 
 
 class AwsGpuPool(Component):
-    """An EKS managed node group with its launch template and, for EFA, its placement group.
+    """EKS managed node groups with their launch template and, for EFA, their placement group.
 
     Raises UserError with every impossible combination; UnknownFactError for a type the catalog lacks.
     """
 
-    node_group_name: pulumi.Output[str]
-    """Name of the node group in the cluster."""
+    node_group_names: pulumi.Output[list[str]]
+    """Names of the node groups in the cluster, one per zone."""
     labels: dict[str, str]
     """The labels of every node, for selectors of pods and resource flavors."""
     taints: dict[str, str]
@@ -50,12 +50,12 @@ class AwsGpuPool(Component):
         self.labels = node_labels(args, machine)
         self.taints = {TAINT_KEY: f"{TAINT_VALUE}:NoSchedule"}
         template = self._launch_template(args, machine)
-        # A plain attribute: a handle for `depends_on` inside one program, not part of the schema.
-        self.node_group = self._node_group(args, machine, template)
-        nodes.launch_tags(self, name, self.node_group, args["launch_tags"])
-        if args["rdma"]:
-            self._describe_to_autoscaler(machine)
-        self.node_group_name = self.node_group.node_group_name
+        least, most, live = args["min_nodes"], args["max_nodes"], args.get("live")
+        self.node_groups = [
+            self._node_group(zone, args, machine, template)
+            for zone in zone_groups(name, args["subnets"], least, most, live)
+        ]
+        self.node_group_names = pulumi.Output.all(*(group.node_group_name for group in self.node_groups))
         self.register_declared()
 
     def _launch_template(self, args: AwsGpuPoolArgs, machine: InstanceType) -> aws.ec2.LaunchTemplate:
@@ -103,15 +103,17 @@ class AwsGpuPool(Component):
         return aws.ec2.LaunchTemplatePlacementArgs(group_name=group.name)
 
     def _node_group(
-        self, args: AwsGpuPoolArgs, machine: InstanceType, template: aws.ec2.LaunchTemplate
+        self,
+        zone: ZoneGroup,
+        args: AwsGpuPoolArgs,
+        machine: InstanceType,
+        template: aws.ec2.LaunchTemplate,
     ) -> aws.eks.NodeGroup:
-        prepaid = args["purchase"] in PREPAID
-        size = scaling(args["min_nodes"], args["max_nodes"], args.get("live"))
-        return aws.eks.NodeGroup(
-            nodes.group_name(f"{self._prefix}-nodes"),
+        group = aws.eks.NodeGroup(
+            zone.name,
             cluster_name=args["cluster_name"],
             node_role_arn=args["node_role_arn"],
-            subnet_ids=list(args["subnet_ids"]),
+            subnet_ids=[zone.subnet_id],
             version=args["kubernetes_version"],
             release_version=args.get("node_image"),
             ami_type=_AMI_TYPES[machine.architecture],
@@ -119,7 +121,7 @@ class AwsGpuPool(Component):
             launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
                 id=template.id, version=template.latest_version.apply(str)
             ),
-            scaling_config=size.config,
+            scaling_config=zone.size.config,
             update_config=aws.eks.NodeGroupUpdateConfigArgs(
                 max_unavailable_percentage=_UPDATED_AT_ONCE_PERCENT,
                 # Old nodes end before new ones start: spare GPUs for both are rarely available, and prepaid
@@ -133,23 +135,29 @@ class AwsGpuPool(Component):
             opts=self.child(
                 pulumi.ResourceOptions(
                     # The autoscaler owns the size after creation; a deployment must not end running jobs.
-                    ignore_changes=size.ignored,
-                    delete_before_replace=prepaid,
+                    ignore_changes=zone.size.ignored,
+                    delete_before_replace=args["purchase"] in PREPAID,
+                    aliases=zone.aliases,
                 )
             ),
         )
+        tags = zone.tags(self, group)
+        tags.at_launch(args["launch_tags"])
+        if args["rdma"]:
+            tags.for_autoscaler(_offers(machine), prefix="offers-")
+        return group
 
-    def _describe_to_autoscaler(self, machine: InstanceType) -> None:
-        """Describe a node of an empty pool to Cluster Autoscaler.
 
-        It reads processors, memory and GPUs from EC2 and labels and taints from EKS, but not the resources of
-        a device plugin or the kernel, and would never scale up for a pod that requests them.
-        """
-        offers = {
-            "resources/vpc.amazonaws.com/efa": str(machine.efa_interfaces),
-            "resources/hugepages-2Mi": f"{efa.HUGE_PAGES * efa.HUGE_PAGE_MIB}Mi",
-        }
-        nodes.describe_to_autoscaler(self, f"{self._prefix}-offers", self.node_group, offers)
+def _offers(machine: InstanceType) -> dict[str, str]:
+    """Resources of a node for Cluster Autoscaler, which reads them nowhere else while a group is empty.
+
+    It reads processors, memory and GPUs from EC2 and labels and taints from EKS, but not the resources of
+    a device plugin or the kernel, and would never scale up for a pod that requests them.
+    """
+    return {
+        "resources/vpc.amazonaws.com/efa": str(machine.efa_interfaces),
+        "resources/hugepages-2Mi": f"{efa.HUGE_PAGES * efa.HUGE_PAGE_MIB}Mi",
+    }
 
 
 def node_labels(args: AwsGpuPoolArgs, machine: InstanceType) -> dict[str, str]:

@@ -58,8 +58,8 @@ class AwsGpuPoolArgs(TypedDict):
     """The group whose members may exchange EFA traffic; needed with `rdma`."""
     machine: str
     """An EC2 GPU type of the catalog."""
-    subnet_ids: Sequence[pulumi.Input[str]]
-    """Private subnets: one with RDMA or prepaid nodes, else one per zone to try."""
+    subnets: Mapping[str, pulumi.Input[str]]
+    """Private subnets by zone, each with a node group: one with RDMA or prepaid nodes, else several."""
     rdma: bool
     """Attach every EFA device of the type and place the nodes close together."""
     lustre_over_efa: NotRequired[bool]
@@ -73,9 +73,9 @@ class AwsGpuPoolArgs(TypedDict):
     min_nodes: int
     """Fewest nodes; 0 lets the pool cost nothing when idle."""
     max_nodes: int
-    """Most nodes."""
-    live: NotRequired[LiveSizeArgs]
-    """The node group as it is now; absent before it exists."""
+    """Most nodes of the pool; each zone can have all of them."""
+    live: NotRequired[Mapping[str, LiveSizeArgs]]
+    """Node groups as they are now, by zone; absent before they exist."""
     disk_gib: int
     """Root disk; it holds container images unless the type has local NVMe disks."""
     repair: RepairArgs
@@ -91,22 +91,22 @@ class AwsGpuPoolArgs(TypedDict):
 
 def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
     """Every combination in `args` that cannot run, each with its fix."""
-    pool, purchase, zones = args["pool"], args["purchase"], len(args["subnet_ids"])
+    pool, purchase, zones = args["pool"], args["purchase"], len(args["subnets"])
     least, most = args["min_nodes"], args["max_nodes"]
     problems = [
         *(pools.efa_problems(f"{pool}.rdma", machine) if args["rdma"] else ()),
-        *(rdma_zone_problems(f"{pool}.subnet_ids", zones) if args["rdma"] else ()),
-        *(reserved_zone_problems(f"{pool}.subnet_ids", zones) if purchase in PREPAID else ()),
+        *(rdma_zone_problems(f"{pool}.subnets", zones) if args["rdma"] else ()),
+        *(reserved_zone_problems(f"{pool}.subnets", zones) if purchase in PREPAID else ()),
         *_purchase_problems(args, machine),
         *pools.size_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
         *order_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
-        *shrinking_problems(f"{pool}.max_nodes", most, args.get("live")),
+        *shrinking_problems(f"{pool}.max_nodes", most, args.get("live", {}).values()),
         *facts.limits["root_volume_gib"].problems(f"{pool}.disk_gib", args["disk_gib"]),
         *label_problems(f"{pool}.labels", args["labels"]),
     ]
     if not zones:
         rule, fix = "needs a subnet", "Name a zone."
-        problems.append(Problem(f"{pool}.subnet_ids", [], rule, fix, code="pool-without-subnets"))
+        problems.append(Problem(f"{pool}.subnets", [], rule, fix, code="pool-without-subnets"))
     if args["rdma"] and "efa_security_group_id" not in args:
         fix = "Pass the network's efa_security_group_id."
         rule = "needs a security group that lets EFA traffic through"

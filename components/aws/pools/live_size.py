@@ -1,13 +1,13 @@
 """Current sizes of a cluster's node groups: the autoscaler resizes them, so the state does not have them."""
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
 import pulumi
 import pulumi_aws as aws
 
-from components.aws.pools.nodes import group_name
 from infra.errors import Problem
 
 # EKS names the Auto Scaling group of a managed node group eks-<node group>-<its own suffix>, and Pulumi ends
@@ -32,20 +32,42 @@ class Scaling:
     ignored: list[str]
 
 
-def live_sizes(cluster_name: str, groups: list[str], opts: pulumi.InvokeOptions) -> dict[str, LiveSizeArgs]:
-    """The existing node groups of a cluster, by the start of their names (`dev-aws-a100-nodes`)."""
+@dataclass(frozen=True)
+class GroupName:
+    """A node group of the program."""
+
+    name: str
+    """Logical name, the start of its name in AWS."""
+    zone: str | None = None
+    """Its only zone; None for a group over several."""
+    former: str | None = None
+    """A name without the zone, which it may have had as the only group of its pool."""
+
+
+def live_sizes(
+    cluster_name: str, groups: Sequence[GroupName], opts: pulumi.InvokeOptions
+) -> dict[str, LiveSizeArgs]:
+    """The existing node groups of a cluster, by logical name (`dev-aws-a100-nodes-us-east-1b`)."""
     tagged = aws.autoscaling.GetAmiIdsFilterArgs(name="tag:eks:cluster-name", values=[cluster_name])
     names = aws.autoscaling.get_ami_ids(filters=[tagged], opts=opts).names
+    live = {name: aws.autoscaling.get_group(name=name, opts=opts) for name in names}
     found = {}
     for group in groups:
-        form = _GROUP.format(group=re.escape(group_name(group)))
-        mine = [name for name in names if re.fullmatch(form, name)]
+        mine = [
+            one
+            for name, one in live.items()
+            if _named(name, group.name)
+            or (group.former and _named(name, group.former) and one.availability_zones == [group.zone])
+        ]
         if len(mine) == 1:  # two: one of them is being replaced, and its size is meaningless
-            live = aws.autoscaling.get_group(name=mine[0], opts=opts)
-            found[group] = LiveSizeArgs(
-                min_size=live.min_size, max_size=live.max_size, nodes=live.desired_capacity
+            found[group.name] = LiveSizeArgs(
+                min_size=mine[0].min_size, max_size=mine[0].max_size, nodes=mine[0].desired_capacity
             )
     return found
+
+
+def _named(name: str, group: str) -> bool:
+    return re.fullmatch(_GROUP.format(group=re.escape(group)), name) is not None
 
 
 def scaling(least: int, most: int, live: LiveSizeArgs | None) -> Scaling:
@@ -64,10 +86,11 @@ def scaling(least: int, most: int, live: LiveSizeArgs | None) -> Scaling:
     )
 
 
-def shrinking_problems(path: str, most: int, live: LiveSizeArgs | None) -> list[Problem]:
-    """A largest size below the running nodes: EKS would reject it, or end nodes with their jobs."""
-    if live is None or live["nodes"] <= most:
+def shrinking_problems(path: str, most: int, live: Iterable[LiveSizeArgs]) -> list[Problem]:
+    """A largest size below the running nodes of a pool: EKS would reject it, or end nodes with their jobs."""
+    nodes = sum(group["nodes"] for group in live)
+    if nodes <= most:
         return []
-    rule = f"{live['nodes']} nodes run now: {live['nodes'] - most} of them would end with their jobs"
+    rule = f"{nodes} nodes run now, {nodes - most} more than that, and nodes with jobs must not end"
     fix = "Retry when the autoscaler has removed idle nodes, or stop jobs of this pool before."
     return [Problem(path, most, rule, fix, code="pool-shrinks-below-live-size")]

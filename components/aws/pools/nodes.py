@@ -1,7 +1,9 @@
 """Shared parts of the launch templates of all nodes: disk, metadata service, tags."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+import pulumi
 import pulumi_aws as aws
 
 from components.base import Component
@@ -51,7 +53,7 @@ def tag_specifications(
 ) -> list[aws.ec2.LaunchTemplateTagSpecificationArgs]:
     """Tags of resources that EC2 Auto Scaling launches: the provider cannot set them, cost reports use them.
 
-    A new version of the template replaces every node: what may change belongs to `launch_tags`.
+    A new version of the template replaces every node: what may change belongs to `GroupTags`.
     """
     return [
         aws.ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags={**tags, "Name": name})
@@ -59,42 +61,38 @@ def tag_specifications(
     ]
 
 
-def launch_tags(
-    component: Component, name: str, group: aws.eks.NodeGroup, tags: Mapping[str, str]
-) -> list[aws.autoscaling.Tag]:
-    """Tags of instances, set at their start; changing them does not affect running nodes.
+@dataclass(frozen=True)
+class GroupTags:
+    """Tags of the Auto Scaling group of a node group."""
 
-    Source: EC2 Auto Scaling user guide, "Tag Auto Scaling groups and instances" (PropagateAtLaunch).
-    """
-    return [
-        _group_tag(component, f"{name}-tag-{naming.sanitize(key)}", group, key, value, at_launch=True)
-        for key, value in tags.items()
-    ]
+    component: Component
+    prefix: str
+    """Start of their logical names."""
+    group: aws.eks.NodeGroup
+    former: str | None = None
+    """`prefix` of an earlier version: a tag that is made again under another name would then be deleted."""
 
+    def at_launch(self, tags: Mapping[str, str]) -> None:
+        """Tags of instances, set at their start; changing them does not affect running nodes.
 
-def describe_to_autoscaler(
-    component: Component, name: str, group: aws.eks.NodeGroup, values: Mapping[str, str]
-) -> None:
-    """Describe a group's nodes to Cluster Autoscaler, such as `resources/vpc.amazonaws.com/efa`.
+        Source: EC2 Auto Scaling user guide, "Tag Auto Scaling groups and instances" (PropagateAtLaunch).
+        """
+        for key, value in tags.items():
+            self._tag(f"tag-{naming.sanitize(key)}", key, value, at_launch=True)
 
-    Source: kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/README.md, "Auto-Discovery Setup".
-    """
-    for key, value in values.items():
-        _group_tag(component, f"{name}-{key.rsplit('/', 1)[-1]}", group, f"{_AUTOSCALER}/{key}", value)
+    def for_autoscaler(self, values: Mapping[str, str], prefix: str = "") -> None:
+        """Describe the nodes to Cluster Autoscaler, such as `resources/vpc.amazonaws.com/efa`.
 
+        Source: kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/README.md, "Auto-Discovery Setup".
+        """
+        for key, value in values.items():
+            self._tag(f"{prefix}{key.rsplit('/', 1)[-1]}", f"{_AUTOSCALER}/{key}", value, at_launch=False)
 
-def _group_tag(
-    component: Component,
-    name: str,
-    group: aws.eks.NodeGroup,
-    key: str,
-    value: str,
-    *,
-    at_launch: bool = False,
-) -> aws.autoscaling.Tag:
-    return aws.autoscaling.Tag(
-        name,
-        autoscaling_group_name=group.resources[0].autoscaling_groups[0].name,
-        tag=aws.autoscaling.TagTagArgs(key=key, value=value, propagate_at_launch=at_launch),
-        opts=component.child(),
-    )
+    def _tag(self, name: str, key: str, value: str, *, at_launch: bool) -> None:
+        former = [pulumi.Alias(name=f"{self.former}-{name}")] if self.former else None
+        aws.autoscaling.Tag(
+            f"{self.prefix}-{name}",
+            autoscaling_group_name=self.group.resources[0].autoscaling_groups[0].name,
+            tag=aws.autoscaling.TagTagArgs(key=key, value=value, propagate_at_launch=at_launch),
+            opts=self.component.child(pulumi.ResourceOptions(aliases=former)),
+        )

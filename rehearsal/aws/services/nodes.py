@@ -80,6 +80,12 @@ def _security_groups(site: Site, inputs: Properties) -> list[Record]:
     return [record for record in found if record is not None]
 
 
+def zones_of(site: Site, group: Record) -> list[str]:
+    """The zones of a node group, by its subnets."""
+    subnets = [site.find(subnet, "ec2/subnet:Subnet") for subnet in group.inputs.get("subnetIds") or ()]
+    return sorted({str(subnet.outputs["availabilityZone"]) for subnet in subnets if subnet is not None})
+
+
 def _groups(site: Site) -> Iterator[tuple[str, Record]]:
     """The Auto Scaling groups of node groups by name, one each."""
     for record in site.all(_NODE_GROUP):
@@ -116,7 +122,15 @@ def _scaling_group(site: Site, args: Properties) -> Properties:
         if name == args.get("name"):
             scaling = record.outputs["scalingConfig"]
             sizes = {"minSize": scaling["minSize"], "maxSize": scaling["maxSize"]}
-            return {**args, **sizes, "id": name, "name": name, "desiredCapacity": scaling["desiredSize"]}
+            zones = {"availabilityZones": zones_of(site, record)}
+            return {
+                **args,
+                **sizes,
+                **zones,
+                "id": name,
+                "name": name,
+                "desiredCapacity": scaling["desiredSize"],
+            }
     raise absent(TABLE, "autoscaling/group:Group", args.get("name"), MISSING)
 
 

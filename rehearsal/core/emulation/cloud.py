@@ -148,7 +148,7 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
             same = self.labels_of(call, new) == (old_outputs[shared] or {})
             paths = () if same else (shared,)
         name = row.display_name(new)
-        fixed = bool(name) and not was_automatic(row, call.name, name)
+        fixed = bool(name) and not was_automatic(name)
         alone = not row.name and bool(row.unique)
         kept = fixed and name == row.display_name(old_inputs)
         return Diff(paths, replaces, delete_before_replace=bool(replaces) and (kept or alone))

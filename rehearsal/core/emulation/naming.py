@@ -14,6 +14,8 @@ _SUFFIX = 7
 def auto_name(row: Row, logical: str, seed: bytes, old: Properties | None, new: Properties) -> str | None:
     """An automatic name, or None when the program gives one; on updates, an automatic name is kept.
 
+    It is kept under another logical name, too, which an alias can give (pulumi-terraform-bridge
+    pkg/tfbridge/schema.go `applyDefaults`, `useOldDefault`).
     Raises ValueError with the provider's message for a name that is too long: it shortens no name
     (pulumi-terraform-bridge pkg/tfbridge/names.go `FromName`, pulumi sdk/go/common/resource/resource_id.go
     `NewUniqueName`).
@@ -28,14 +30,14 @@ def auto_name(row: Row, logical: str, seed: bytes, old: Properties | None, new: 
         longest = f"longer than maximum length {row.name_length}"
         raise ValueError(f"name '{start}' plus {_SUFFIX} random chars is {longest}")
     before = at(old, row.name) if old else None
-    if isinstance(before, str) and _is_drawn(start, before):
+    if isinstance(before, str) and _is_drawn(start if isinstance(given, str) else "", before):
         return before
     return start + draw(seed.hex() or start, _SUFFIX)
 
 
-def was_automatic(row: Row, logical: str, name: str) -> bool:
+def was_automatic(name: str) -> bool:
     """Return whether a physical name looks like one of `auto_name` without a given prefix."""
-    return _is_drawn(_start(row, logical), name)
+    return _is_drawn("", name)
 
 
 def _start(row: Row, logical: str) -> str:
@@ -46,4 +48,5 @@ def _start(row: Row, logical: str) -> str:
 
 
 def _is_drawn(start: str, name: str) -> bool:
-    return re.fullmatch(rf"{re.escape(start)}[0-9a-f]{{{_SUFFIX}}}", name) is not None
+    form = re.escape(start) if start else ".+-"
+    return re.fullmatch(rf"{form}[0-9a-f]{{{_SUFFIX}}}", name) is not None

@@ -14,8 +14,9 @@ from components.aws.money.budget import AwsBudget, AwsBudgetArgs
 from components.aws.network.vpc import AwsNetwork
 from components.aws.pools.cpu_pool import AwsCpuPool
 from components.aws.pools.gpu_pool import AwsGpuPool
-from components.aws.pools.live_size import live_sizes
+from components.aws.pools.live_size import GroupName, LiveSizeArgs, live_sizes
 from components.aws.pools.offers import HOST_ENGINE_PORT, efa_charts
+from components.aws.pools.zone_groups import group_of_zone
 from components.aws.storage.disks import AwsDisks
 from components.aws.validation.alert_topic import AwsAlertTopic, AwsAlertTopicArgs
 from components.kubernetes.network_policies import PlatformNetwork
@@ -79,7 +80,10 @@ class AwsCloud:
             tags={**self._launch_tags, **self._tags},
         )
         self._on_aws = pulumi.ResourceOptions(providers=[self._provider])
-        groups = [f"{spec.name}-cluster-system", *(f"{spec.name}-{pool.name}-nodes" for pool in layout.pools)]
+        groups = [
+            GroupName(f"{spec.name}-cluster-system"),
+            *(self._group(pool, zone) for pool in layout.pools for zone in pool.zones),
+        ]
         self._live = live_sizes(spec.name, groups, pulumi.InvokeOptions(provider=self._provider))
 
     def cluster(self) -> EksCluster:
@@ -182,6 +186,13 @@ class AwsCloud:
             ready=[scaling, *groups.values()],
         )
 
+    def _group(self, pool: PoolSpec, zone: str) -> GroupName:
+        return group_of_zone(f"{self._spec.name}-{pool.name}", zone)
+
+    def _live_zones(self, pool: PoolSpec) -> Mapping[str, LiveSizeArgs]:
+        by_zone = {zone: self._live.get(self._group(pool, zone).name) for zone in pool.zones}
+        return {zone: live for zone, live in by_zone.items() if live is not None}
+
     def _node_group(self, cluster: EksCluster, pool: PoolSpec) -> AwsGpuPool | AwsCpuPool:
         shared = self._spec.data.shared_fs
         if pool.machine in facts.cpu_types:
@@ -189,7 +200,7 @@ class AwsCloud:
                 pool,
                 eks=cluster.eks,
                 network=cluster.network,
-                live=self._live.get(f"{self._spec.name}-{pool.name}-nodes"),
+                live=self._live_zones(pool),
                 node_image=self._node_image,
                 tags=self._tags,
                 launch_tags=self._launch_tags,
@@ -200,7 +211,7 @@ class AwsCloud:
             self._on,
             eks=cluster.eks,
             network=cluster.network,
-            live=self._live.get(f"{self._spec.name}-{pool.name}-nodes"),
+            live=self._live_zones(pool),
             node_image=self._node_image,
             lustre_over_efa=shared is not None and shared.rdma,
             tags=self._tags,

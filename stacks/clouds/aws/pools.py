@@ -26,7 +26,7 @@ def pool_args(
     *,
     eks: AwsCluster,
     network: AwsNetwork,
-    live: LiveSizeArgs | None,
+    live: Mapping[str, LiveSizeArgs],
     node_image: str | None,
     lustre_over_efa: bool,
     tags: Mapping[str, str],
@@ -34,7 +34,8 @@ def pool_args(
 ) -> AwsGpuPoolArgs:
     """The arguments of the pool's node group.
 
-    `live` is its size where it exists already, `lustre_over_efa` whether the file system serves over EFA.
+    `live` are the sizes of its groups that exist already, by zone, `lustre_over_efa` whether the file system
+    serves over EFA.
     """
     common = cpu_pool_args(
         pool, eks=eks, network=network, live=live, node_image=node_image, tags=tags, launch_tags=launch_tags
@@ -58,7 +59,7 @@ def cpu_pool_args(
     *,
     eks: AwsCluster,
     network: AwsNetwork,
-    live: LiveSizeArgs | None,
+    live: Mapping[str, LiveSizeArgs],
     node_image: str | None,
     tags: Mapping[str, str],
     launch_tags: Mapping[str, str],
@@ -71,16 +72,15 @@ def cpu_pool_args(
         "kubernetes_version": eks.kubernetes_version,
         "node_role_arn": eks.node_role_arn,
         "machine": pool.machine,
-        "subnet_ids": [network.private_subnet_id_by_zone[zone] for zone in pool.zones],
+        "subnets": {zone: network.private_subnet_id_by_zone[zone] for zone in pool.zones},
         "purchase": pool.purchase.kind,
         "min_nodes": pool.min_nodes,
         "max_nodes": pool.max_nodes,
         "disk_gib": pool.disk_gib,
         "tags": tags,
         "launch_tags": launch_tags,
+        "live": live,
     }
-    if live is not None:
-        args["live"] = live
     if node_image is not None:
         args["node_image"] = node_image
     return args

@@ -9,7 +9,7 @@ def test_a_schema_can_be_inferred_so_that_the_components_can_be_packaged() -> No
     found = Analyzer("trainstack").analyze([AwsNetwork, AwsCluster, AwsGpuPool])["component_definitions"]
 
     assert set(found) == {"AwsNetwork", "AwsCluster", "AwsGpuPool"}
-    assert set(found["AwsGpuPool"].outputs) == {"nodeGroupName", "labels", "taints"}
+    assert set(found["AwsGpuPool"].outputs) == {"nodeGroupNames", "labels", "taints"}
     assert {"vpcId", "privateSubnetIds", "efaSecurityGroupId"} <= set(found["AwsNetwork"].outputs)
     assert found["AwsCluster"].inputs["deletionProtection"].optional
     for component in found.values():

@@ -55,7 +55,7 @@ def program() -> Mapping[str, pulumi.Input[Any]]:
             "cluster_security_group_id": cluster.security_group_id,
             "efa_security_group_id": network.efa_security_group_id,
             "machine": "p4d.24xlarge",
-            "subnet_ids": [network.private_subnet_id_by_zone["us-east-1b"]],
+            "subnets": {"us-east-1b": network.private_subnet_id_by_zone["us-east-1b"]},
             "rdma": True,
             "purchase": "on_demand",
             "min_nodes": 0,
@@ -68,7 +68,7 @@ def program() -> Mapping[str, pulumi.Input[Any]]:
         },
         opts,
     )
-    return {"pool": pool.node_group_name}
+    return {"pool": pool.node_group_names}
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def stack() -> Graph:
 
 
 def test_gpu_nodes_come_up_with_a_way_out_a_fabric_and_a_cni_and_go_before_them(stack: Graph) -> None:
-    before = stack.waits_for("NodeGroup:dev-aws-train-nodes")
+    before = stack.waits_for("NodeGroup:dev-aws-train-nodes-us-east-1b")
 
     assert {
         "Route:dev-aws-private-us-east-1b-nat",

@@ -8,6 +8,7 @@ import pytest
 
 from components.aws.pools.cpu_pool import AwsCpuPool, AwsCpuPoolArgs
 from components.aws.pools.offers import cpu_offer
+from components.aws.pools.zone_groups import group_of_zone
 from infra.catalog.aws import facts
 from infra.errors import UserError
 from tests.components.aws.computed import COMPUTED
@@ -20,7 +21,7 @@ ARGS = {
     "kubernetes_version": "1.35",
     "node_role_arn": "arn:role",
     "machine": "m6i.4xlarge",
-    "subnet_ids": ["subnet-a", "subnet-b"],
+    "subnets": {"us-east-1a": "subnet-a"},
     "purchase": "on_demand",
     "min_nodes": 0,
     "max_nodes": 4,
@@ -32,7 +33,7 @@ ARGS = {
 
 def pool(**changes: Any) -> Graph:
     def program() -> Mapping[str, pulumi.Input[Any]]:
-        return {"name": AwsCpuPool("dev-cpu", cast(AwsCpuPoolArgs, ARGS | changes)).node_group_name}
+        return {"names": AwsCpuPool("dev-cpu", cast(AwsCpuPoolArgs, ARGS | changes)).node_group_names}
 
     return deploy_graph(program, COMPUTED)
 
@@ -50,6 +51,30 @@ def test_a_node_ends_only_when_no_job_is_left_on_it() -> None:
     tags = {tag["tag"]["key"]: tag["tag"]["value"] for tag in pool().all("autoscaling/tag:Tag").values()}
     options = {key.rsplit("/", 1)[-1]: value for key, value in tags.items() if "/autoscaling-options/" in key}
     assert options == {"scaledownutilizationthreshold": "0", "ignoredaemonsetsutilization": "true"}
+
+
+def test_each_zone_has_a_group_of_its_own() -> None:
+    """Auto Scaling balances a group over several zones, and ends nodes with jobs for it (AZRebalance)."""
+    zones = {f"us-east-1{zone}": f"subnet-{zone}" for zone in "abc"}
+    made = pool(subnets=zones, min_nodes=4, max_nodes=8)
+    groups = made.all("NodeGroup")
+    assert {name: group["subnetIds"] for name, group in groups.items()} == {
+        f"dev-cpu-nodes-{zone}": [subnet] for zone, subnet in zones.items()
+    }
+    sizes = [group["scalingConfig"] for group in groups.values()]
+    assert sum(size["minSize"] for size in sizes) == 4
+    assert all(size["maxSize"] == 8 for size in sizes), "another zone may have no machines"
+    assert len({str(group["labels"]) for group in groups.values()}) == 1, "one flavor of Kueue"
+    assert len(made.all("LaunchTemplate")) == 1
+    tags = made.all("autoscaling/tag:Tag")
+    assert len({*tags}) == len(zones) * 3, "each group has its tags"
+
+
+def test_names_of_groups_fit_for_the_longest_zone() -> None:
+    name = "a-stack-with-a-rather-long-name-notebooks"
+    found = group_of_zone(name, "ap-southeast-1a"), group_of_zone(name, "ap-southeast-1b")
+    # The provider adds a dash and seven characters; EKS takes 63.
+    assert all(len(one.name) + 8 <= 63 for one in found) and found[0].name != found[1].name
 
 
 def test_disks_are_encrypted_and_pods_do_not_take_the_nodes_role() -> None:

@@ -18,6 +18,7 @@ COMPUTED: Computed = {
         "resources": [{"autoscalingGroups": [{"name": "eks-asg-1"}]}],
     },
 }
+TWO_ZONES = {"us-east-1a": "subnet-a", "us-east-1b": "subnet-b"}
 BLOCK = {"purchase": "block", "reservation_id": "cr-0123456789abcdef0"}
 RESERVED = {"purchase": "reserved", "reservation_id": "cr-0123456789abcdef0"}
 
@@ -32,7 +33,7 @@ def arguments(**changes: Any) -> AwsGpuPoolArgs:
         "cluster_security_group_id": "sg-cluster",
         "efa_security_group_id": "sg-efa",
         "machine": "p5.48xlarge",
-        "subnet_ids": ["subnet-a"],
+        "subnets": {"us-east-1a": "subnet-a"},
         "rdma": True,
         "purchase": "on_demand",
         "min_nodes": 0,
@@ -49,7 +50,7 @@ def arguments(**changes: Any) -> AwsGpuPoolArgs:
 def pool(**changes: Any) -> Graph:
     def program() -> Mapping[str, pulumi.Input[Any]]:
         made = AwsGpuPool("dev-aws-train", arguments(**changes))
-        return {"group": made.node_group_name, "labels": made.labels, "taints": made.taints}
+        return {"group": made.node_group_names, "labels": made.labels, "taints": made.taints}
 
     return deploy_graph(program, COMPUTED)
 
@@ -76,14 +77,14 @@ def test_efa_nodes_lie_close_together(made: Graph) -> None:
 
 
 def test_a_pool_without_efa_leaves_interfaces_and_placement_to_eks() -> None:
-    plain = pool(rdma=False, subnet_ids=["subnet-a", "subnet-b"], machine="g6.xlarge")
+    plain = pool(rdma=False, subnets=TWO_ZONES, machine="g6.xlarge")
     template = plain.find("LaunchTemplate")
 
     assert "networkInterfaces" not in template
     assert "placement" not in template
     assert plain.all("PlacementGroup") == {}
     assert not [tag for tag in plain.all("Tag").values() if "node-template" in tag["tag"]["key"]]
-    assert plain.find("NodeGroup")["subnetIds"] == ["subnet-a", "subnet-b"]
+    assert [group["subnetIds"] for group in plain.all("NodeGroup").values()] == [["subnet-a"], ["subnet-b"]]
     assert plain.outputs["labels"]["trainstack.dev/fabric"] == "tcp"
 
 
@@ -144,7 +145,7 @@ def test_nodes_end_before_their_successors_start(changes: dict[str, str], delete
     updated = pool(**changes)
 
     assert updated.find("NodeGroup")["updateConfig"]["updateStrategy"] == "MINIMAL"
-    assert updated.delete_before_replace["NodeGroup:dev-aws-train-nodes"] is delete_first
+    assert updated.delete_before_replace["NodeGroup:dev-aws-train-nodes-us-east-1a"] is delete_first
 
 
 def test_faults_are_repaired_as_the_spec_says() -> None:
@@ -192,7 +193,7 @@ def test_nodes_say_what_they_are_and_keep_others_off(made: Graph) -> None:
 
 def test_the_pool_scales_to_zero_and_its_size_belongs_to_the_autoscaler(made: Graph) -> None:
     assert made.find("NodeGroup")["scalingConfig"] == {"minSize": 0, "maxSize": 4, "desiredSize": 0}
-    assert made.ignored["NodeGroup:dev-aws-train-nodes"] == ["scalingConfig.desiredSize"]
+    assert made.ignored["NodeGroup:dev-aws-train-nodes-us-east-1a"] == ["scalingConfig.desiredSize"]
 
 
 def test_the_autoscaler_learns_what_an_empty_efa_pool_would_offer(made: Graph) -> None:
@@ -255,22 +256,22 @@ def test_efa_nodes_set_huge_pages_aside_and_stripe_their_local_disks(made: Graph
     ("changes", "paths"),
     [
         ({"machine": "g4dn.xlarge"}, ["train.rdma"]),
-        ({"subnet_ids": ["subnet-a", "subnet-b"]}, ["train.subnet_ids"]),
-        ({"subnet_ids": []}, ["train.subnet_ids"]),
+        ({"subnets": TWO_ZONES}, ["train.subnets"]),
+        ({"subnets": {}}, ["train.subnets"]),
         ({"purchase": "lottery"}, ["train.purchase"]),
         ({"purchase": "block"}, ["train.reservation_id"]),
         ({"purchase": "reserved"}, ["train.reservation_id"]),
         ({**RESERVED, "reservation_id": "r-1"}, ["train.reservation_id"]),
         ({"reservation_id": "cr-0123456789abcdef0"}, ["train.reservation_id"]),
-        ({**BLOCK, "rdma": False, "subnet_ids": ["subnet-a", "subnet-b"]}, ["train.subnet_ids"]),
+        ({**BLOCK, "rdma": False, "subnets": TWO_ZONES}, ["train.subnets"]),
         ({**BLOCK, "machine": "g5.48xlarge"}, ["train.purchase"]),
         ({"placement_group_name": "close"}, ["train.placement_group_name"]),
         ({"min_nodes": 5}, ["train.min_nodes"]),
         ({"max_nodes": 0}, ["train.max_nodes"]),
         ({"labels": {"trainstack.dev/pool": "mine"}}, ["train.labels"]),
         (
-            {"machine": "g6.xlarge", "subnet_ids": ["a", "b"], "purchase": "block"},
-            ["train.rdma", *["train.subnet_ids"] * 2, "train.purchase", "train.reservation_id"],
+            {"machine": "g6.xlarge", "subnets": TWO_ZONES, "purchase": "block"},
+            ["train.rdma", *["train.subnets"] * 2, "train.purchase", "train.reservation_id"],
         ),
     ],
 )

@@ -1,13 +1,13 @@
 """The size of a node group is the autoscaler's, and its bounds are the spec's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
 import pytest
 from pulumi.runtime import set_mocks
 
-from components.aws.pools.live_size import LiveSizeArgs, live_sizes, scaling, shrinking_problems
+from components.aws.pools.live_size import GroupName, LiveSizeArgs, live_sizes, scaling, shrinking_problems
 from tests.components.recorder import Recorder
 
 UUID = "12c4f1e0-0b6f-4f5e-8a3e-5d1f6f0f4a11"
@@ -36,13 +36,15 @@ def test_what_is_sent(
 
 
 def test_a_largest_size_below_what_runs_is_refused() -> None:
-    (problem,) = shrinking_problems("a100.max_size", 2, live(0, 4, 3))
+    (problem,) = shrinking_problems("a100.max_size", 2, [live(0, 4, 1), live(0, 4, 2)])
     assert problem.path == "a100.max_size" and "3 nodes run" in problem.rule
-    assert shrinking_problems("a100.max_size", 3, live(0, 4, 3)) == []
-    assert shrinking_problems("a100.max_size", 0, None) == []
+    assert shrinking_problems("a100.max_size", 3, [live(0, 4, 3)]) == []
+    assert shrinking_problems("a100.max_size", 0, []) == []
 
 
-def looked_up(names: list[str]) -> tuple[Mapping[str, LiveSizeArgs], list[Any]]:
+def looked_up(
+    names: list[str], zones: Sequence[str] = ("us-east-1b",)
+) -> tuple[Mapping[str, LiveSizeArgs], list[Any]]:
     asked: list[Any] = []
 
     def groups(args: Any) -> Mapping[str, object]:
@@ -50,7 +52,8 @@ def looked_up(names: list[str]) -> tuple[Mapping[str, LiveSizeArgs], list[Any]]:
         return {"id": "here", "names": names, "arns": []}
 
     def group(args: Any) -> Mapping[str, object]:
-        return {"id": args["name"], "name": args["name"], "minSize": 0, "maxSize": 4, "desiredCapacity": 3}
+        sizes = {"minSize": 0, "maxSize": 4, "desiredCapacity": 3}
+        return {"id": args["name"], "name": args["name"], **sizes, "availabilityZones": list(zones)}
 
     recorder = Recorder(
         answers={"aws:autoscaling/getAmiIds:getAmiIds": groups, "aws:autoscaling/getGroup:getGroup": group}
@@ -58,14 +61,24 @@ def looked_up(names: list[str]) -> tuple[Mapping[str, LiveSizeArgs], list[Any]]:
     set_mocks(recorder, project="trainstack", stack="dev", preview=False)
     found: dict[str, LiveSizeArgs] = {}
     run: Any = pulumi.runtime.test
-    run(lambda: found.update(live_sizes("dev", ["dev-a100-nodes", "dev-l4-nodes"], pulumi.InvokeOptions())))()
+    wanted = [
+        GroupName("dev-a100-nodes-us-east-1b", "us-east-1b", "dev-a100-nodes"),
+        GroupName("dev-a100-nodes-us-east-1c", "us-east-1c", "dev-a100-nodes"),
+    ]
+    run(lambda: found.update(live_sizes("dev", wanted, pulumi.InvokeOptions())))()
     return found, asked
 
 
 def test_groups_are_found_by_cluster_and_name() -> None:
-    found, asked = looked_up([f"eks-dev-a100-nodes-1a2b3c4-{UUID}", f"eks-other-nodes-1a2b3c4-{UUID}"])
-    assert found == {"dev-a100-nodes": live(0, 4, 3)}
+    found, asked = looked_up([f"eks-dev-a100-nodes-us-east-1b-1a2b3c4-{UUID}", f"eks-other-1a2b3c4-{UUID}"])
+    assert found == {"dev-a100-nodes-us-east-1b": live(0, 4, 3)}
     assert asked == [{"filters": [{"name": "tag:eks:cluster-name", "values": ["dev"]}]}]
+
+
+def test_a_group_with_a_name_of_an_earlier_version_is_that_of_its_zone() -> None:
+    former = [f"eks-dev-a100-nodes-1a2b3c4-{UUID}"]
+    assert looked_up(former)[0] == {"dev-a100-nodes-us-east-1b": live(0, 4, 3)}
+    assert looked_up(former, ["us-east-1b", "us-east-1c"])[0] == {}, "it is replaced"
 
 
 def test_before_the_first_deploy_there_is_none() -> None:
@@ -73,5 +86,5 @@ def test_before_the_first_deploy_there_is_none() -> None:
 
 
 def test_a_group_that_is_being_replaced_has_no_size() -> None:
-    names = [f"eks-dev-a100-nodes-{number}-{UUID}" for number in ("1a2b3c4", "5d6e7f8")]
+    names = [f"eks-dev-a100-nodes-us-east-1b-{number}-{UUID}" for number in ("1a2b3c4", "5d6e7f8")]
     assert looked_up(names)[0] == {}
