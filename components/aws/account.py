@@ -13,6 +13,16 @@ class AwsAccount:
     id: str
     partition: str
 
+    def ebs_key_arn(self, region: str) -> str:
+        """The alias of the key that AWS manages for EBS, by ARN.
+
+        A disk without a key gets the default of the account, which can be a key that neither EC2 Auto Scaling
+        nor the driver of volumes may use: nodes would not start, claims stay Pending (aws/aws-cdk#34491,
+        runs-on/runs-on#152). EC2 takes the name of an alias as well, the provider of launch templates an ARN
+        alone (hashicorp/terraform-provider-aws#38633).
+        """
+        return f"arn:{self.partition}:kms:{region}:{self.id}:alias/aws/ebs"
+
 
 def current_account(parent: pulumi.Resource) -> pulumi.Output[AwsAccount]:
     """The account of the provider that children of `parent` use; asks STS once per call."""

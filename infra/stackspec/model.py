@@ -68,6 +68,15 @@ AddonVersion = Annotated[str, _form(ADDON_VERSION, "a version such as v1.14.2-ek
 NodeImage = Annotated[str, _form(NODE_IMAGE, "a release such as 1.35.6-20260714")]
 """A release of EKS's node images."""
 
+PolicyArn = Annotated[
+    str,
+    _form(
+        r"^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9+=,.@_/-]+$",
+        "the ARN of a managed policy: arn:aws:iam::<account>:policy/<name>",
+    ),
+]
+"""A managed policy of IAM."""
+
 FaultName = Annotated[str, _form(r"^[A-Za-z][A-Za-z0-9]*$", "a single word such as NvidiaXID79Error")]
 """Name of a node fault in its monitor."""
 

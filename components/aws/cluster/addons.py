@@ -18,6 +18,7 @@ BEFORE_NODES = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent")
 # A cluster without these runs no pod: EKS installs no copies of its own (bootstrap_self_managed_addons).
 INDISPENSABLE = (*BEFORE_NODES, "coredns")
 
+_DISKS = "aws-ebs-csi-driver"
 _SETTINGS: dict[str, dict[str, object]] = {
     "vpc-cni": {
         # A /28 prefix in the place of one address: 16 times the pods per interface, far fewer calls to EC2.
@@ -70,17 +71,19 @@ def install(
     *,
     addon: EksAddon,
     version: str | None,
+    volume_tags: Mapping[str, str],
     cluster: aws.eks.Cluster,
     partition: pulumi.Output[str],
     depends_on: Sequence[pulumi.Resource],
 ) -> Installed:
     """Install one add-on, with a role of its own if it needs one.
 
-    Without `version` EKS uses its default for the cluster, and keeps it.
+    Without `version` EKS uses its default for the cluster, and keeps it. `volume_tags` are those of volumes
+    that the driver of EBS makes.
 
     EKS owns the settings: manual changes in the cluster are reverted on the next update.
     """
-    settings = _SETTINGS.get(addon.name)
+    settings = _settings(addon.name, volume_tags)
     associations, waits = [], list(depends_on)
     roles: dict[str, pulumi.Output[str]] = {}
     for identity in addon.identities:
@@ -124,6 +127,18 @@ def install(
         opts=component.child(pulumi.ResourceOptions(depends_on=waits)),
     )
     return Installed(made, roles)
+
+
+def _settings(addon: str, volume_tags: Mapping[str, str]) -> Mapping[str, object] | None:
+    """The settings of an add-on.
+
+    Volumes of claims are made by the driver of EBS: the tags of the provider do not reach them, and budgets
+    and policies of organizations look for them at the creation. The driver splits its list at commas.
+    """
+    if addon == _DISKS:
+        fit = {key: value for key, value in volume_tags.items() if "," not in f"{key}{value}"}
+        return {"controller": {"extraVolumeTags": fit}}
+    return _SETTINGS.get(addon)
 
 
 def _pod_role(

@@ -65,6 +65,8 @@ class AwsCluster(Component):
         self._prefix = name
         self._account = current_account(self)
         self._partition = self._account.apply(lambda account: account.partition)
+        # A plain attribute: for nodes and volumes inside one program, not part of the schema.
+        self.disk_key_arn = self._account.apply(lambda account: account.ebs_key_arn(args["region"]))
 
         self._key = encryption_key(
             self,
@@ -75,6 +77,7 @@ class AwsCluster(Component):
         )
         self._cluster = self._control_plane(args)
         access = self._admin_access(args["admin_principal_arns"])
+        self._volume_tags = {**args.get("launch_tags", {}), **args.get("tags", {})}
         chosen = [facts.eks.addon(addon) for addon in args["addons"]]
         early = [addon for addon in chosen if addon.name in addons.BEFORE_NODES]
         versions = args.get("addon_versions", {})
@@ -185,6 +188,7 @@ class AwsCluster(Component):
             self._prefix,
             addon=addon,
             version=versions.get(addon.name),
+            volume_tags=self._volume_tags,
             cluster=self._cluster,
             partition=self._partition,
             depends_on=depends_on,
@@ -209,7 +213,7 @@ class AwsCluster(Component):
             f"{self._prefix}-system",
             description=f"System nodes of {args['name']}",
             update_default_version=True,
-            block_device_mappings=[nodes.root_volume(SYSTEM_DISK_GIB)],
+            block_device_mappings=[nodes.root_volume(SYSTEM_DISK_GIB, self.disk_key_arn)],
             metadata_options=nodes.metadata_options(),
             tag_specifications=nodes.tag_specifications(f"{self._prefix}-system", args.get("tags", {})),
             opts=self.child(),

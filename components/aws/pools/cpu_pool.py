@@ -55,6 +55,8 @@ class AwsCpuPoolArgs(TypedDict):
     """Node groups as they are now, by zone; absent before they exist."""
     disk_gib: int
     """Root disk; it holds container images."""
+    disk_key_arn: pulumi.Input[str]
+    """Key of root disks: one that EC2 Auto Scaling may use."""
     tags: Mapping[str, str]
     """Tags of instances, their disks and interfaces. A change replaces every node."""
     launch_tags: Mapping[str, str]
@@ -97,7 +99,7 @@ class AwsCpuPool(Component):
             description=f"{pool}: {machine.name}, {args['purchase']}",
             update_default_version=True,
             instance_type=machine.name,
-            block_device_mappings=[nodes.root_volume(args["disk_gib"])],
+            block_device_mappings=[nodes.root_volume(args["disk_gib"], args["disk_key_arn"])],
             metadata_options=nodes.metadata_options(),
             tag_specifications=nodes.tag_specifications(name, args["tags"]),
             opts=self.child(),

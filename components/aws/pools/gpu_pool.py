@@ -80,7 +80,7 @@ class AwsGpuPool(Component):
             placement=self._placement(args, machine),
             capacity_reservation_specification=_reservation(args),
             instance_market_options=_market(args),
-            block_device_mappings=[nodes.root_volume(args["disk_gib"])],
+            block_device_mappings=[nodes.root_volume(args["disk_gib"], args["disk_key_arn"])],
             metadata_options=nodes.metadata_options(),
             tag_specifications=nodes.tag_specifications(self._prefix, args["tags"]),
             user_data=encoded(user_data),

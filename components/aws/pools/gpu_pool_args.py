@@ -78,6 +78,8 @@ class AwsGpuPoolArgs(TypedDict):
     """Node groups as they are now, by zone; absent before they exist."""
     disk_gib: int
     """Root disk; it holds container images unless the type has local NVMe disks."""
+    disk_key_arn: pulumi.Input[str]
+    """Key of root disks: one that EC2 Auto Scaling may use."""
     repair: RepairArgs
     """Automatic repair of unhealthy nodes."""
     labels: Mapping[str, str]

@@ -22,16 +22,20 @@ def group_name(name: str) -> str:
     return naming.sanitize(name, max_length=_GROUP_NAME)
 
 
-def root_volume(size_gib: int) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
+def root_volume(size_gib: int, key_arn: pulumi.Input[str]) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
     """An encrypted gp3 root disk that is deleted with the node.
 
-    The key is the account's own for EBS: the disk has no lasting data, and a customer key would have to trust
+    The key is that of AWS for EBS: the disk has no lasting data, and a customer key would have to trust
     the service-linked role of EC2 Auto Scaling or no node could start.
     """
     return aws.ec2.LaunchTemplateBlockDeviceMappingArgs(
         device_name="/dev/xvda",  # the root device of Amazon Linux
         ebs=aws.ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
-            volume_size=size_gib, volume_type="gp3", encrypted="true", delete_on_termination="true"
+            volume_size=size_gib,
+            volume_type="gp3",
+            encrypted="true",
+            kms_key_id=key_arn,
+            delete_on_termination="true",
         ),
     )
 

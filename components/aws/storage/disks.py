@@ -1,5 +1,7 @@
 """The default storage class, for claims without one."""
 
+from typing import TypedDict
+
 import pulumi
 from pulumi_kubernetes import meta, storage
 
@@ -7,6 +9,13 @@ from components.base import Component, Options
 
 NAME = "disk"
 _DEFAULT = {"storageclass.kubernetes.io/is-default-class": "true"}
+
+
+class AwsDisksArgs(TypedDict):
+    """Arguments of `AwsDisks`."""
+
+    key_arn: pulumi.Input[str]
+    """Key of the volumes: one that the driver may use."""
 
 
 class AwsDisks(Component):
@@ -18,14 +27,14 @@ class AwsDisks(Component):
     storage_class: pulumi.Output[str]
     """Name of the class."""
 
-    def __init__(self, name: str, opts: Options = None) -> None:
+    def __init__(self, name: str, args: AwsDisksArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         made = storage.v1.StorageClass(
             f"{name}-class",
             metadata=meta.v1.ObjectMetaArgs(name=NAME, annotations=_DEFAULT),
             provisioner="ebs.csi.aws.com",
-            # The account's own key for EBS: that of a stack would have to trust the driver's role.
-            parameters={"type": "gp3", "encrypted": "true"},
+            # The key of AWS for EBS: that of a stack would have to trust the driver's role.
+            parameters={"type": "gp3", "encrypted": "true", "kmsKeyId": args["key_arn"]},
             volume_binding_mode="WaitForFirstConsumer",
             allow_volume_expansion=True,
             reclaim_policy="Delete",

@@ -56,6 +56,8 @@ class AwsStorageArgs(TypedDict):
     """Name of the role with which nodes mount home folders. Default: there are none."""
     load_balancer: NotRequired[bool]
     """Whether a load balancer writes its log beside those of the buckets. Default: no."""
+    unnamed_key_of_checkpoints: NotRequired[bool]
+    """Accept checkpoints that are written with `aws:kms` and no key; see `AwsBucketArgs`. Default: no."""
     force_destroy: NotRequired[bool]
     """Delete buckets together with the objects in them. Default: no."""
     deletion_protection: NotRequired[bool]
@@ -70,6 +72,7 @@ class BucketPurpose(TypedDict, total=False):
     cold_after_days: int
     intelligent_tiering: bool
     object_lock: bool
+    unnamed_key: bool
 
 
 class AwsStorage(Component):
@@ -183,6 +186,7 @@ def _life(args: AwsStorageArgs) -> BucketPurpose:
         life["cool_after_days"] = args["checkpoint_cool_days"]
     if "checkpoint_cold_days" in args:
         life["cold_after_days"] = args["checkpoint_cold_days"]
+    life["unnamed_key"] = args.get("unnamed_key_of_checkpoints", False)
     return life
 
 

@@ -104,7 +104,7 @@ def size_problems(least_path: str, least: int, most_path: str, most: int) -> Ite
 
 def group_count_problems(path: str, zones: Sequence[Sequence[str]]) -> Iterator[Problem]:
     """The zones of all pools and the system pool do not have more node groups than a cluster can."""
-    row, wanted = facts.quotas["node_groups_per_cluster"], 1 + sum(map(len, zones))
+    row, wanted = facts.quotas["eks_node_groups"], 1 + sum(map(len, zones))
     if row.value is not None and wanted > row.value:
         rule = (
             f"each zone of a pool is a node group: {wanted} with the system pool, {row.value:g} in a cluster"

@@ -15,6 +15,7 @@ from infra.stackspec.model import (
     HttpsUrl,
     Model,
     NodeImage,
+    PolicyArn,
     SecretArn,
 )
 
@@ -116,6 +117,10 @@ class AwsSpec(CloudModel):
 
     admin_arns: Annotated[tuple[str, ...], Field(min_length=1)] = ()
     """IAM roles or users with cluster-admin rights, including the deployer. Only with a cluster."""
+
+    permissions_boundary: PolicyArn | None = None
+    """Permissions boundary of all roles of the stack, where the organization demands one; it must allow what
+    the roles do. null: none."""
 
     nat: Literal["single", "per_zone"]
     """`single`: one NAT gateway (cheaper; its zone is a single point of failure). `per_zone`: one per

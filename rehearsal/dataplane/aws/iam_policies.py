@@ -200,6 +200,11 @@ _OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
     "ArnEquals": _same_arn,
     "ArnLike": _same_arn,
     "Bool": lambda value, one: value.lower() == one.lower(),
+    "NumericEquals": lambda value, one: float(value) == float(one),
+    "NumericLessThan": lambda value, one: float(value) < float(one),
+    "NumericLessThanEquals": lambda value, one: float(value) <= float(one),
+    "NumericGreaterThan": lambda value, one: float(value) > float(one),
+    "NumericGreaterThanEquals": lambda value, one: float(value) >= float(one),
 }
 
 

@@ -28,6 +28,7 @@ from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.model import demanded
 from stacks.clouds.aws.alerting import alerting_on_aws
+from stacks.clouds.aws.options import on_aws
 from stacks.clouds.aws.pools import cpu_pool_args, pool_args, pool_record
 from stacks.clouds.aws.storage import AwsStore, alarms_on_aws, store_on_aws
 from stacks.clouds.aws.teams import teams_on_aws
@@ -79,7 +80,7 @@ class AwsCloud:
             region=spec.region,
             tags={**self._launch_tags, **self._tags},
         )
-        self._on_aws = pulumi.ResourceOptions(providers=[self._provider])
+        self._on_aws = on_aws(on, self._provider)
         groups = [
             GroupName(f"{spec.name}-cluster-system"),
             *(self._group(pool, zone) for pool in layout.pools for zone in pool.zones),
@@ -105,7 +106,7 @@ class AwsCloud:
             eks=eks,
             network=network,
             subnet_ids=[network.private_subnet_id_by_zone[zone] for zone in self._layout.zones],
-            on_both=pulumi.ResourceOptions(providers=[self._provider, kubernetes]),
+            on_both=on_aws(self._on, self._provider, kubernetes),
         )
 
     def _network(self) -> AwsNetwork:
@@ -221,7 +222,7 @@ class AwsCloud:
 
     def store(self, cluster: EksCluster) -> AwsStore:
         """Buckets, disks, and optionally FSx for Lustre and EFS, with alarms on usage."""
-        AwsDisks(f"{self._spec.name}-disks", cluster.inside)
+        AwsDisks(f"{self._spec.name}-disks", {"key_arn": cluster.eks.disk_key_arn}, cluster.inside)
         store = store_on_aws(
             self._spec,
             self._on,

@@ -16,7 +16,7 @@ from components.aws.jobs.studio import AwsStudio
 from components.aws.money.scopes import ScopeArgs
 from components.aws.money.stopper import AwsBudgetStop
 from components.aws.network.vpc import AwsNetwork
-from components.aws.storage.tiers import AwsStorage
+from components.aws.storage.tiers import AwsStorage, AwsStorageArgs
 from components.aws.validation.alert_topic import AwsAlertTopic, AwsAlertTopicArgs
 from infra.cost.aws.jobs import job_hour_usd
 from infra.naming import lasting_tags
@@ -24,6 +24,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from stacks.clouds.aws.job_validation import job_validation_on_aws
+from stacks.clouds.aws.options import on_aws
 from stacks.clouds.aws.storage import storage_args, uri
 from stacks.clouds.budgets import budget_scopes
 from stacks.clouds.tags import owners_tags
@@ -54,7 +55,7 @@ class AwsJobs:
             region=spec.region,
             tags={**tags, **lasting_tags(spec.name)},
         )
-        self._on_aws = pulumi.ResourceOptions(providers=[self._provider])
+        self._on_aws = on_aws(on, self._provider)
         folders = {team.name: team.data_folder for team in spec.teams}
         self._people: list[PersonArgs] = [
             {"name": one.name, "team": one.team, "folder": folders[one.team]} for one in layout.people
@@ -76,7 +77,15 @@ class AwsJobs:
             self._on_aws,
         )
         subnets = [network.private_subnet_id_by_zone[zone] for zone in layout.zones]
-        tiers = AwsStorage(f"{spec.name}-storage", storage_args(spec, network, subnets), self._on_aws)
+        kept: AwsStorageArgs = {
+            **storage_args(spec, network, subnets),
+            # SageMaker writes checkpoints, and its CheckpointConfig has no key (botocore 1.44.5
+            # sagemaker/2017-07-24). Its guide does not say which header it sends: without one, the bucket's
+            # key is used; with `aws:kms` alone, as documented of OutputDataConfig without a key, that of the
+            # account for S3.
+            "unnamed_key_of_checkpoints": True,
+        }
+        tiers = AwsStorage(f"{spec.name}-storage", kept, self._on_aws)
         records = AwsRecords(
             f"{spec.name}-records",
             {

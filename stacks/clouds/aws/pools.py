@@ -77,6 +77,7 @@ def cpu_pool_args(
         "min_nodes": pool.min_nodes,
         "max_nodes": pool.max_nodes,
         "disk_gib": pool.disk_gib,
+        "disk_key_arn": eks.disk_key_arn,
         "tags": tags,
         "launch_tags": launch_tags,
         "live": live,

@@ -61,6 +61,7 @@ def program() -> Mapping[str, pulumi.Input[Any]]:
             "min_nodes": 0,
             "max_nodes": 4,
             "disk_gib": 200,
+            "disk_key_arn": cluster.disk_key_arn,
             "repair": {"at_once": 1, "stop_above": 2, "rules": []},
             "launch_tags": {},
             "labels": {},

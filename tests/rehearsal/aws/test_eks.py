@@ -122,6 +122,28 @@ def test_the_group_behind_a_node_group_is_found_by_its_tags(aws: Driver) -> None
     refused("absent", aws.invoke, "autoscaling/getGroup:getGroup", name="absent")
 
 
+def test_disks_without_a_key_get_that_of_the_account(aws: Driver) -> None:
+    """No node starts where the default key does not trust Auto Scaling; the key of AWS for EBS does."""
+    aws.cluster()
+    root = [{"Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::123456789012:root"}, "Action": "kms:*"}]
+    document = {"Version": "2012-10-17", "Statement": [{**one, "Resource": "*"} for one in root]}
+    key = aws.create("kms/key:Key", "own", policy=json.dumps(document))
+    aws.create("ebs/defaultKmsKey:DefaultKmsKey", "default", keyArn=key["arn"])
+
+    def nodes(name: str, **disk: str) -> None:
+        template = aws.create(
+            "ec2/launchTemplate:LaunchTemplate",
+            f"{name}-template",
+            instanceType="m6i.large",
+            blockDeviceMappings=[{"deviceName": "/dev/xvda", "ebs": {"encrypted": "true", **disk}}],
+        )
+        launch = {"id": template["id"], "version": "1"}
+        _nodes(aws, name, launchTemplate=launch)
+
+    refused("AWS-EKS-039", nodes, "unnamed")
+    nodes("named", kmsKeyId="arn:aws:kms:us-east-1:123456789012:alias/aws/ebs")
+
+
 def test_node_groups_need_the_right_image_and_capacity(aws: Driver) -> None:
     aws.cluster()
     subnets = aws.made["cluster"][2]["vpcConfig"]["subnetIds"]

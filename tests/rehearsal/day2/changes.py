@@ -35,8 +35,13 @@ ON_AWS: dict[str, Edit] = {
     "team added": _team_added,
     "alert edit": lambda spec: spec["budget"]["alert_emails"].append("on-call@example.com"),
     "add-on version": lambda spec: spec["on"].update(addon_versions={"coredns": "v1.14.2-eksbuild.5"}),
+    "zone left": pool("l4", zones=["us-east-1b", "us-east-1a"]),
     "node image": lambda spec: spec["on"].update(node_image="1.36.3-20260911"),
 }
-_EVERY_GROUP = {"dev-a100-nodes", "dev-cluster-system", "dev-cpu-nodes", "dev-l4-nodes"}
-ENDING_ON_AWS = {"node image": _EVERY_GROUP}
+_EVERY_GROUP = {
+    "dev-cluster-system",
+    "dev-a100-nodes-us-east-1b",
+    *(f"dev-{pool}-nodes-us-east-1{zone}" for pool in ("cpu", "l4") for zone in "abc"),
+}
+ENDING_ON_AWS = {"node image": _EVERY_GROUP, "zone left": {"dev-l4-nodes-us-east-1c"}}
 """Changes that end nodes, with their groups; no other change may."""

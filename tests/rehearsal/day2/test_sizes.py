@@ -62,6 +62,7 @@ def program(least: int, most: int, zones: str = "a", *, look: bool = True) -> Ca
             "min_nodes": least,
             "max_nodes": most,
             "disk_gib": 100,
+            "disk_key_arn": "arn:aws:kms:us-east-1:111122223333:alias/aws/ebs",
             "repair": {"at_once": 1, "stop_above": 2, "rules": []},
             "labels": {},
             "tags": {},

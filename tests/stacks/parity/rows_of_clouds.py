@@ -70,6 +70,12 @@ AWS: dict[str, Outcome] = dict(
             {"coredns": "v1.12.0-eksbuild.9"},
             r"^~ Addon cluster-coredns .*v1.12.0-eksbuild.9",
         ),
+        _row(
+            "on",
+            "on.permissions_boundary",
+            "arn:aws:iam::123456789012:policy/boundary",
+            r"^~ Role cluster-node-role .*policy/boundary",
+        ),
         _row("on", "on.node_image", "1.36.1-20260101", r'^~ NodeGroup .*-> "1.36.1-20260101"'),
         _row("EFA driver", "on.efa_driver", "dra", r"^~ Job smoke-a100-job .*resourceClaims"),
         _row("whole", "on.load_balancer", LOAD_BALANCER, r"^\+ LoadBalancer "),

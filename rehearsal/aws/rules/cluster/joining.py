@@ -14,6 +14,7 @@ from rehearsal.core.rules.model import Violation
 _GROUP = "aws:eks/nodeGroup:NodeGroup"
 _ROLE = "iam/role:Role"
 _ATTACHED = ("iam/rolePolicyAttachment:RolePolicyAttachment", "iam/rolePolicy:RolePolicy")
+_DEFAULT_KEY = "ebs/defaultKmsKey:DefaultKmsKey"
 _KEY, _ENDPOINT = "kms/key:Key", "ec2/vpcEndpoint:VpcEndpoint"
 _FAILED = "CREATE_FAILED"
 # Services that a node calls before it has joined. Source: EKS User Guide, private-clusters.md.
@@ -118,7 +119,7 @@ def node_role_may_join(inputs: Properties, site: AwsContext) -> Iterator[Violati
 def scaling_may_use_the_key(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The key of the disks lets the service-linked role of Auto Scaling use it, by its policy or a grant."""
     for path, mapping in _template_items(inputs, site, "blockDeviceMappings"):
-        key = site.find(at(mapping, "ebs.kmsKeyId"), _KEY)
+        key = site.find(at(mapping, "ebs.kmsKeyId") or _default_key(mapping, site), _KEY)
         # Delegation to IAM, as in a default policy, is not enough: the role's own policy names no key.
         if key and not _granted(site, key) and not documents.lets(site, key, "AWS", _SCALER, *_USES):
             yield Violation(
@@ -128,6 +129,16 @@ def scaling_may_use_the_key(inputs: Properties, site: AwsContext) -> Iterator[Vi
                 f"Allow arn:aws:iam::{site.account}:role/{_SCALER} to use the key and to make grants.",
                 _FAILED,
             )
+
+
+def _default_key(mapping: Mapping[str, Any], site: AwsContext) -> Any:
+    """The account's own key for an encrypted disk without a key.
+
+    Source: botocore 1.44.5 ec2/2016-11-15 GetEbsDefaultKmsKeyId; aws/aws-cdk issue 34491.
+    """
+    if str(at(mapping, "ebs.encrypted")).lower() != "true":
+        return None
+    return next((one.inputs.get("keyArn") for one in site.all(_DEFAULT_KEY)), None)
 
 
 def _endpoints(site: AwsContext, subnet: Record) -> set[str]:

@@ -26,6 +26,7 @@ ARGS = {
     "min_nodes": 0,
     "max_nodes": 4,
     "disk_gib": 300,
+    "disk_key_arn": "arn:aws:kms:us-east-1:111122223333:alias/aws/ebs",
     "tags": {"trainstack:stack": "dev"},
     "launch_tags": {"owner": "ml"},
 }

@@ -39,6 +39,7 @@ def arguments(**changes: Any) -> AwsGpuPoolArgs:
         "min_nodes": 0,
         "max_nodes": 4,
         "disk_gib": 200,
+        "disk_key_arn": "arn:aws:kms:us-east-1:111122223333:alias/aws/ebs",
         "repair": {"at_once": 1, "stop_above": 2, "rules": []},
         "labels": {"team": "vision"},
         "tags": {"stack": "dev"},

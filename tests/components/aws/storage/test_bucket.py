@@ -88,6 +88,26 @@ def test_policy_denies_plain_http_and_foreign_keys(request_keys: dict[str, str],
     assert denied(policy, request_keys) == refused
 
 
+@pytest.mark.parametrize(
+    ("request_keys", "refused"),
+    [
+        (TLS, set()),
+        ({**TLS, SSE: "aws:kms"}, set()),
+        ({**TLS, SSE: "AES256"}, {"KmsOnly"}),
+        ({**TLS, SSE: "aws:kms", f"{SSE}-aws-kms-key-id": "arn:aws:kms:::key/other"}, {"OurKeyOnly"}),
+        ({**TLS, SSE: "aws:kms", f"{SSE}-aws-kms-key-id": KEY}, set()),
+        ({**TLS, SSE: "AES256", f"{SSE}-aws-kms-key-id": KEY}, {"KmsOnly"}),
+    ],
+)
+def test_a_service_that_names_no_key_writes_where_it_is_allowed(
+    request_keys: dict[str, str], refused: set[str]
+) -> None:
+    """SageMaker's CheckpointConfig has no key; both headers that it can send are accepted."""
+    cloud, _ = made(unnamed_key=True)
+    policy = statements(cloud.one(token("BucketPolicy")).properties["policy"])
+    assert denied(policy, request_keys) == refused
+
+
 def test_policy_covers_the_bucket_and_its_objects() -> None:
     cloud, outputs = made()
     policy = statements(cloud.one(token("BucketPolicy")).properties["policy"])
