@@ -102,17 +102,6 @@ def size_problems(least_path: str, least: int, most_path: str, most: int) -> Ite
     yield from facts.limits["node_group_max"].problems(most_path, most)
 
 
-def group_count_problems(path: str, zones: Sequence[Sequence[str]]) -> Iterator[Problem]:
-    """The zones of all pools and the system pool do not have more node groups than a cluster can."""
-    row, wanted = facts.quotas["eks_node_groups"], 1 + sum(map(len, zones))
-    if row.value is not None and wanted > row.value:
-        rule = (
-            f"each zone of a pool is a node group: {wanted} with the system pool, {row.value:g} in a cluster"
-        )
-        fix = "Name fewer zones or pools."
-        yield Problem(path, len(zones), rule, fix, code="too-many-node-groups")
-
-
 def efa_driver_problems(
     path: str, driver: str, version_path: str, kubernetes_version: str
 ) -> Iterator[Problem]:

@@ -15,24 +15,6 @@ BROKEN: dict[str, tuple[Any, ...]] = {
         "layout.pools[0].rdma",
         "machine-without-efa",
     ),
-    "more node groups than a cluster has": (
-        ("layout", "pools"),
-        [
-            {
-                "name": f"cpu{number}",
-                "machine": "m6i.4xlarge",
-                "purpose": "data",
-                "purchase": {"kind": "on_demand"},
-                "zones": ["us-east-1a", "us-east-1b", "us-east-1c"],
-                "rdma": False,
-                "min_nodes": 0,
-                "max_nodes": 1,
-            }
-            for number in range(10)
-        ],
-        "layout.pools",
-        "too-many-node-groups",
-    ),
     "efa over several zones": (
         ("layout", "pools", 0, "zones"),
         ["us-east-1a", "us-east-1b"],

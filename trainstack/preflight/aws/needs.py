@@ -45,7 +45,8 @@ def needs(spec: StackSpec) -> Needs:
 def _fixed(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec) -> Iterator[Demand]:
     yield from _network(len(layout.zones), cloud)
     yield Demand("eks_clusters", 1, spec.name)
-    yield Demand("eks_node_groups", 1 + len(layout.pools), spec.name)
+    # Each zone of a pool has a group.
+    yield Demand("eks_node_groups", 1 + sum(len(pool.zones) for pool in layout.pools), spec.name)
     yield Demand("db_clusters", 1, "tracking")
     yield Demand("db_instances", 1, "tracking")
     if spec.data.homes:

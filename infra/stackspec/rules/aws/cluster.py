@@ -185,8 +185,7 @@ def offers(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 
 
 def pool_sizes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """Sizes and number of node groups are accepted by EKS."""
-    yield from pools.group_count_problems("layout.pools", [pool.zones for pool in layout.pools])
+    """Sizes of node groups are accepted by EKS."""
     for path, pool in layout.by_path.items():
         most_path = f"{path}.max_nodes"
         yield from pools.size_problems(f"{path}.min_nodes", pool.min_nodes, most_path, pool.max_nodes)
