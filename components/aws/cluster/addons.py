@@ -78,9 +78,7 @@ def install(
 ) -> Installed:
     """Install one add-on, with a role of its own if it needs one.
 
-    Without `version` EKS uses its default for the cluster, and keeps it. `volume_tags` are those of volumes
-    that the driver of EBS makes.
-
+    Without `version` EKS uses its default for the cluster, and keeps it. Volumes of claims get `volume_tags`.
     EKS owns the settings: manual changes in the cluster are reverted on the next update.
     """
     settings = _settings(addon.name, volume_tags)

@@ -49,7 +49,7 @@ def _only_google(kind: str) -> tuple[str, Row]:
     at, path = "layout.pools.0.purchase", "layout.pools[0].purchase.kind"
     # Queued nodes start with jobs, so GKE gets no minimum.
     seen = {
-        "flex_start": r"NodePool a100-nodes\S* .*flexStart: .*true",
+        "flex_start": r"NodePool a100-nodes.*flexStart: .*true",
         "queued": r"queuedProvisioning.*true",
     }
     return f"layout.pools[].purchase={kind}", {
@@ -172,8 +172,8 @@ COMMON: dict[str, Row] = dict(
             at="layout.pools.1.machine",
         ),
         both("pools", "layout.pools[].purpose", "fine_tuning", r'purpose: "training" -> "fine_tuning"'),
-        both("pools", "layout.pools[].min_nodes", 1, r"a100-nodes\S* .*(minSize|MinNodeCount): 0.0 -> 1.0"),
-        both("pools", "layout.pools[].max_nodes", 5, r"a100-nodes\S* .*(maxSize|MaxNodeCount): 4.0 -> 5.0"),
+        both("pools", "layout.pools[].min_nodes", 1, r"a100-nodes.*(minSize|MinNodeCount): 0.0 -> 1.0"),
+        both("pools", "layout.pools[].max_nodes", 5, r"a100-nodes.*(maxSize|MaxNodeCount): 4.0 -> 5.0"),
         both("pools", "layout.pools[].disk_gib", 640, r"a100-nodes.* -> \"?640"),
         both(
             "no gate",
@@ -209,20 +209,20 @@ COMMON: dict[str, Row] = dict(
             "reserved",
             "layout.pools[].purchase=reserved.id",
             _reserved("reserved", 1),
-            r"a100-nodes\S* .*(cr-0a+1|number-1)",
+            r"a100-nodes.*(cr-0a+1|number-1)",
         ),
         both(
             "reserved",
             "layout.pools[].purchase=on_demand",
             {"kind": "on_demand"},
-            r'l4-nodes\S* .*capacity: "spot" -> "on-demand"',
+            r'l4-nodes.*capacity: "spot" -> "on-demand"',
             at="layout.pools.1.purchase",
         ),
         both(
             "reserved",
             "layout.pools[].purchase=spot",
             {"kind": "spot"},
-            r'cpu-nodes\S* .*capacity: "on-demand" -> "spot"',
+            r'cpu-nodes.*capacity: "on-demand" -> "spot"',
             at="layout.pools.2.purchase",
         ),
         both(
@@ -235,7 +235,7 @@ COMMON: dict[str, Row] = dict(
             "block",
             "layout.pools[].purchase=block.id",
             _reserved("block", 2),
-            r"a100-nodes\S* .*(cr-0a+2|number-2)",
+            r"a100-nodes.*(cr-0a+2|number-2)",
         ),
         _only_google("flex_start"),
         _only_google("queued"),
