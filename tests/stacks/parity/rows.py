@@ -48,10 +48,7 @@ def _only_google(kind: str) -> tuple[str, Row]:
     bought = {"kind": kind}
     at, path = "layout.pools.0.purchase", "layout.pools[0].purchase.kind"
     # Queued nodes start with jobs, so GKE gets no minimum.
-    seen = {
-        "flex_start": r"NodePool a100-nodes.*flexStart: .*true",
-        "queued": r"queuedProvisioning.*true",
-    }
+    seen = {"flex_start": r"NodePool a100-nodes .*flexStart: .*true", "queued": r"queuedProvisioning.*true"}
     return f"layout.pools[].purchase={kind}", {
         "aws": Refused(at, bought, path, "Capacity Block"),
         "gcp": Honoured(at, bought, seen[kind], kind),

@@ -1,4 +1,4 @@
-"""Checks of the region, its zones by their ids, and the machine types that they offer."""
+"""Checks of places: the region, zones, offered machine types, and names that earlier deployments left there."""
 
 from collections.abc import Iterator, Mapping
 
@@ -104,3 +104,13 @@ def _ids(account: Account) -> Mapping[str, str]:
     filters = [{"Name": "zone-type", "Values": ["availability-zone"]}]
     found = account.client("ec2").describe_availability_zones(Filters=filters)["AvailabilityZones"]
     return {zone["ZoneName"]: zone["ZoneId"] for zone in found if zone["State"] == "available"}
+
+
+def leftovers(account: Account) -> Iterator[Answer]:
+    """The log group of the cluster does not exist, or has a key and so belongs to the stack.
+
+    Late logs of a destroyed cluster create its group again, without a key, and `up` fails with
+    ResourceAlreadyExistsException. Source: terraform-aws-modules/terraform-aws-eks issues 920 and 2763.
+    """
+    name = f"/aws/eks/{account.spec.name}/cluster"
+    yield account.keyless_log_group("leftovers", name, "an earlier cluster")
