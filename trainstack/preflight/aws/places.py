@@ -1,4 +1,4 @@
-"""Checks of places: the region, zones, offered machine types, and names that earlier deployments left there."""
+"""Checks of places: the region, zones, machine types, and names that earlier deployments left there."""
 
 from collections.abc import Iterator, Mapping
 
