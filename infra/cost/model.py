@@ -31,9 +31,24 @@ class UsageCost:
     name: str
     usd: float | None = None
     unit: str = ""
+    assumed: "Assumed | None" = None
 
     def __str__(self) -> str:
-        return self.name if self.usd is None else f"{self.name} (${self.usd:g} per {self.unit})"
+        if self.usd is None:
+            return self.name
+        rate = f"${self.usd:g} per {self.unit}"
+        if self.assumed is not None:
+            month = self.assumed.units * self.usd
+            rate += f"; ${month:,.0f} a month for {self.assumed.units:,.0f} {self.assumed.text}"
+        return f"{self.name} ({rate})"
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """An example of usage, for its cost: units per month, and what they stand for."""
+
+    units: float
+    text: str
 
 
 @dataclass(frozen=True)

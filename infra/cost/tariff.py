@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.fact import DatedPrice
 from infra.catalog.rows import ServicePrice
-from infra.cost.model import HOURS_PER_MONTH, CostItem, UsageCost
+from infra.cost.model import HOURS_PER_MONTH, Assumed, CostItem, UsageCost
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from infra.stackspec.stack import JOB_STARTUP_S, StackSpec
 
@@ -56,10 +56,10 @@ class Tariff:
         low, usual, high = (amount * price.usd for amount in units)
         return CostItem(name, low, usual, high, price)
 
-    def use(self, name: str, key: str) -> UsageCost:
-        """A cost by usage, with its rate."""
+    def use(self, name: str, key: str, assumed: Assumed | None = None) -> UsageCost:
+        """A cost by usage, with its rate and an example."""
         price = self._price(key)
-        return UsageCost(name, price.usd, price.unit) if price else UsageCost(name)
+        return UsageCost(name, price.usd, price.unit, assumed) if price else UsageCost(name)
 
     def _price(self, key: str) -> ServicePrice | None:
         """The price of a service; None also for a service without any price."""

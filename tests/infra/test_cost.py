@@ -7,6 +7,8 @@ import pytest
 
 from infra import cost, stackspec
 from infra.catalog.aws import facts
+from infra.catalog.aws.jobs import jobs
+from infra.cost.aws.jobs import job_hour_usd
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec, LoadBalancerSpec
 from infra.stackspec.aws.purchases import TrainingPlan
@@ -128,8 +130,21 @@ def test_an_unknown_price_is_listed_and_not_zero(dev: StackSpec) -> None:
 
 
 def test_what_costs_by_use_is_named_with_its_rate(dev: StackSpec) -> None:
-    reported = [str(use) for use in cost.estimate(dev, TODAY).not_priced]
-    assert {"home directories ($0.3 per GB-month)", "logs ($0.5 per GB)", "data transfer"} <= set(reported)
+    reported = {use.name: use for use in cost.estimate(dev, TODAY).not_priced}
+    rates = {name: use.usd for name, use in reported.items() if use.usd is not None}
+    assert rates == {
+        "NAT traffic": 0.045,
+        "endpoint traffic": 0.01,
+        "logs": 0.5,
+        "bucket contents": 0.023,
+        "home directories": 0.3,
+        "reads of home directories": 0.03,
+        "writes of home directories": 0.06,
+        "traffic of Lustre to other zones": 0.01,
+        "database storage": 0.1,
+    }
+    assert all(use.assumed and use.assumed.units > 0 for use in reported.values() if use.usd is not None)
+    assert "data transfer" in reported
     elsewhere = dev.model_copy(
         update={"region": "eu-west-1", "data": dev.data.model_copy(update={"homes": False})}
     )
@@ -144,6 +159,34 @@ def test_what_costs_by_use_is_named_with_its_rate(dev: StackSpec) -> None:
         "FSx for Lustre (4800 GiB, 125 MB/s per TiB)",
     ]
     assert 0 < estimate.minimum < estimate.maximum
+
+
+def test_lustre_is_read_across_zones_by_the_nodes_that_are_elsewhere(dev: StackSpec) -> None:
+    def crossing(stack: StackSpec) -> float:
+        found = {use.name: use.assumed for use in cost.estimate(stack, TODAY).uses}
+        assumed = found.get("traffic of Lustre to other zones")
+        return assumed.units if assumed else 0.0
+
+    lustre = dev.data.shared_fs
+    assert lustre is not None
+    half = changed(dev, zones=("us-east-1a", lustre.zone), expected_utilization=0.5, max_nodes=4, min_nodes=0)
+    outside = changed(dev, zones=("us-east-1a",), expected_utilization=0.5, max_nodes=4, min_nodes=0)
+    inside = changed(dev, zones=(lustre.zone,), expected_utilization=0.5, max_nodes=4, min_nodes=0)
+    assert crossing(inside) == 0
+    assert crossing(outside) == 2 * crossing(half) == 2 * 30 * 100 * 2
+
+
+def test_a_job_pays_for_the_volume_of_a_machine_without_local_disks() -> None:
+    stack = stackspec.load_file("small-aws").spec
+    assert isinstance(stack.layout, SmallLayout)
+    one = stack.layout.machines[0].model_copy(update={"purchase": OnDemand(kind="on_demand")})
+    cpu, local = (one.model_copy(update={"machine": name}) for name in ("ml.m5.large", "ml.g5.2xlarge"))
+    for machine, gb in ((cpu, 200), (local, 0)):
+        price = jobs.price(machine.machine, "us-east-1")
+        assert price is not None
+        assert job_hour_usd(machine, "us-east-1") == pytest.approx(price.usd + 0.14 * gb / 730)
+    elsewhere = with_layout(stack, machines=(cpu,))  # no source gives the price of volumes in us-west-2
+    assert any(use.name.startswith("disks of jobs") for use in cost.estimate(elsewhere, TODAY).not_priced)
 
 
 def test_a_load_balancer_is_paid_by_the_hour_and_by_what_it_carries(dev: StackSpec) -> None:

@@ -9,8 +9,9 @@ from infra.catalog.aws import facts
 from infra.catalog.aws.model import CapacityType, InstancePrice
 from infra.catalog.aws.pools import SYSTEM_DISK_GIB
 from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
+from infra.cost.aws.usage import uses
 from infra.cost.checkpoints import busy_share, checkpoint_items
-from infra.cost.model import HOURS_PER_MONTH, CostEstimate, CostItem, UsageCost
+from infra.cost.model import HOURS_PER_MONTH, CostEstimate, CostItem
 from infra.cost.tariff import Tariff, Units, always, machines
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
@@ -37,7 +38,7 @@ def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec, on: date
         _load_balancer(spec.region, cloud),
         _keys(spec, layout),
     )
-    return CostEstimate(tuple(item for part in parts for item in part), tuple(_uses(spec, cloud)))
+    return CostEstimate(tuple(item for part in parts for item in part), tuple(uses(spec, layout, cloud)))
 
 
 def node_price(pool: PoolSpec, region: str) -> InstancePrice | None:
@@ -133,20 +134,3 @@ def _keys(spec: StackSpec, layout: ClusterLayout) -> Iterator[CostItem]:
     keys = _KEYS + (layout.monitoring.kind == "in_cluster") + storage_alarms.on_aws(spec)
     yield _tariff(spec.region).item(f"KMS keys ({keys})", "kms_key", always(keys))
     yield _tariff(spec.region).item(f"secrets ({_SECRETS})", "secret", always(_SECRETS))
-
-
-def _uses(spec: StackSpec, cloud: AwsSpec) -> Iterator[UsageCost]:
-    by_use = [
-        ("NAT traffic", "nat_gateway_data"),
-        ("endpoint traffic", "interface_endpoint_data"),
-        ("bucket contents", "s3_standard"),
-        *([("home directories", "efs_standard")] if spec.data.homes else []),
-        ("database storage", "aurora_storage"),
-        ("logs", "cloudwatch_logs_ingested"),
-    ]
-    for name, key in by_use:
-        yield _tariff(spec.region).use(name, key)
-    if cloud.load_balancer:
-        yield UsageCost("load balancer capacity")
-    for name in ("requests", "metrics and alarms", "backups", "data transfer", "taxes and discounts"):
-        yield UsageCost(name)

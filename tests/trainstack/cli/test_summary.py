@@ -46,7 +46,7 @@ def test_a_preview_names_what_has_no_price_and_old_prices(
     assert found["changes"] == {"create": 3} and found["over_quota"][0]["key"] == SHORT.key
     price = found["price"]
     assert {row["name"] for row in price["items"] if row["old"]} == old
-    assert price["not_priced"][0] == "NAT traffic ($0.045 per GB)"
+    assert price["not_priced"][0].startswith("NAT traffic ($0.045 per GB; $")
     assert price["minimum_usd"] < price["expected_usd"] < price["maximum_usd"]
     print_preview(preview(on))
     lines = capsys.readouterr().out.splitlines()
