@@ -49,12 +49,11 @@ class MlflowApp:
             or f"https://mlflow.sagemaker.{region}.app.aws"
         )
         boto3: Any = importlib.import_module("boto3")
-        credentials = boto3.Session().get_credentials()
-        if credentials is None:
+        self._credentials = boto3.Session().get_credentials()
+        if self._credentials is None:
             raise ValueError("there are no credentials of AWS")
-        auth = importlib.import_module("botocore.auth")
+        self._auth, self._region = importlib.import_module("botocore.auth"), region
         self._request = importlib.import_module("botocore.awsrequest").AWSRequest
-        self._signer = auth.SigV4Auth(credentials, "sagemaker", region)
 
     def headers(
         self, method: str, url: str, content: bytes | None, known: Mapping[str, str]
@@ -63,7 +62,9 @@ class MlflowApp:
         digest = hashlib.sha256(content or b"").hexdigest()
         signed = {**known, "x-sm-mlflow-app-arn": self._arn, "X-Amz-Content-SHA256": digest}
         request = self._request(method=method, url=url, data=content, headers=signed)
-        self._signer.add_auth(request)
+        # Frozen: while keys are renewed, key, secret and token would be of different ones.
+        frozen = self._credentials.get_frozen_credentials()
+        self._auth.SigV4Auth(frozen, "sagemaker", self._region).add_auth(request)
         return dict(request.headers.items())
 
 

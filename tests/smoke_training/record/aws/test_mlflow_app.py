@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,24 @@ from smoke_training.record.mlflow import TrackingError
 
 boto3: Any = importlib.import_module("boto3")  # without type hints
 auth: Any = importlib.import_module("botocore.auth")
+Credentials: Any = importlib.import_module("botocore.credentials").Credentials
 AWSRequest: Any = importlib.import_module("botocore.awsrequest").AWSRequest
 
 REGION = "eu-central-1"
 APP = f"arn:aws:sagemaker:{REGION}:123456789012:mlflow-app/app-0123456789AB"
+
+
+def signed(request: BaseHTTPRequestHandler, body: bytes, credentials: Any) -> bool:
+    """Sign a request again with botocore, and compare."""
+    sent = request.headers["Authorization"]
+    names = sent.split("SignedHeaders=")[1].split(",")[0].split(";")
+    url = f"http://{request.headers['Host']}{request.path}"
+    kept = {name: request.headers[name] for name in names if name != "host"}
+    again = AWSRequest(request.command, url, kept, body)
+    again.context["timestamp"] = request.headers["X-Amz-Date"]
+    signer = auth.SigV4Auth(credentials, "sagemaker", REGION)
+    expected = signer.signature(signer.string_to_sign(again, signer.canonical_request(again)), again)
+    return bool(sent.endswith(f"Signature={expected}"))
 
 
 class _Service(BaseHTTPRequestHandler):
@@ -34,15 +48,8 @@ class _Service(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        sent = self.headers["Authorization"]
-        names = sent.split("SignedHeaders=")[1].split(",")[0].split(";")
-        url = f"http://{self.headers['Host']}{self.path}"
-        request = AWSRequest("GET", url, {name: self.headers[name] for name in names if name != "host"}, b"")
-        request.context["timestamp"] = self.headers["X-Amz-Date"]
-        signer = auth.SigV4Auth(boto3.Session().get_credentials(), "sagemaker", REGION)
-        canonical = signer.canonical_request(request)
-        expected = signer.signature(signer.string_to_sign(request, canonical), request)
-        good = sent.endswith(f"Signature={expected}") and self.headers["x-sm-mlflow-app-arn"] == APP
+        good = signed(self, b"", boto3.Session().get_credentials())
+        good = good and self.headers["x-sm-mlflow-app-arn"] == APP
         content = json.dumps({"experiment": {"experiment_id": "7"}}).encode()
         self.send_response(200 if good else 403)
         self.send_header("Content-Length", str(len(content)))
@@ -116,8 +123,9 @@ class _Login(BaseHTTPRequestHandler):
         )
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.calls.append(f"Credential={self.keys[-1]}/" in self.headers["Authorization"])
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        key = self.headers["Authorization"].split("Credential=")[1].split("/")[0]
+        self.calls.append(signed(self, body, Credentials(key, f"secret of {key}")))
         self._send({})
 
     def _send(self, found: dict[str, str]) -> None:
@@ -131,7 +139,7 @@ class _Login(BaseHTTPRequestHandler):
 def test_a_script_outlives_the_credentials_it_began_with(archive: Path) -> None:
     keys: list[str] = []
     calls: list[bool] = []
-    server = HTTPServer(("127.0.0.1", 0), type("Login", (_Login,), {"keys": keys, "calls": calls}))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Login", (_Login,), {"keys": keys, "calls": calls}))
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     address = f"http://127.0.0.1:{server.server_address[1]}"
     text = """
@@ -141,6 +149,7 @@ for step in range(3):
 """
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "MLFLOW_"))},
+        "MLFLOW_DISABLE_TELEMETRY": "true",
         "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{address}/credentials",
         "AWS_EC2_METADATA_DISABLED": "true",
         "MLFLOW_TRACKING_URI": APP,
@@ -148,7 +157,7 @@ for step in range(3):
         "SAGEMAKER_MLFLOW_CUSTOM_ENDPOINT": address,
     }
     try:
-        subprocess.run([sys.executable, "-c", text], env=environment, check=True, timeout=120)
+        subprocess.run([sys.executable, "-c", text], env=environment, check=True)
     finally:
         server.shutdown()
         server.server_close()
