@@ -6,6 +6,7 @@ while, the total with a bound, and one namespace after the other, so that no tea
 """
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +24,8 @@ REPEAT_S = 3000.0
 AGAIN_S = 600.0
 # Writes: this many at once, then one in this time.
 BURST, EACH_S = 20, 5.0
+# Other work of the process waits meanwhile.
+_LONGEST_S = 10.0
 # A group of pods is one Workload of all of them.
 _MOST_OWNERS = 8
 _SOURCE = "trainstack-queue"
@@ -109,7 +112,8 @@ class Reports:
         for jobs in due.values():
             # Taken from the end: new reasons before repeated ones, the oldest first.
             jobs.sort(key=lambda job: (job.repeats, job.due_at), reverse=True)
-        while due and self._allowance >= 1:
+        until = time.monotonic() + _LONGEST_S
+        while due and self._allowance >= 1 and time.monotonic() < until:
             namespace = min(due, key=lambda name: self._turns.get(name, 0))
             job = due[namespace].pop()
             if not due[namespace]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from agents.queued_jobs.reports import REPEAT_S, SETTLED_S, Reports
+from agents.shared.api_server import ApiServer
 from agents.shared.kueue import RETRY_LABEL
 from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.kueue_values import MOST_REQUEUES
@@ -62,7 +64,7 @@ def job_set(name: str, namespace: str) -> Object:
 
 
 def test_each_kind_of_job_has_an_event_with_reason_and_fix(
-    api: KubernetesApi, lab: Lab, standing: Standing
+    api: KubernetesApi, lab: Lab, standing: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (namespace,) = standing.namespaces
     api.create(job_set("set", namespace))
@@ -85,11 +87,27 @@ def test_each_kind_of_job_has_an_event_with_reason_and_fix(
         assert row["type"] == "Warning" and row["count"] == 1 and "Fix: " in row["message"], name
     # Kueue's own message, and no Event of a job that runs.
     assert "nvidia.com/gpu" in events(api, lab.job("large"))["NeverFits"]["message"]
+    _is_repeated(api, lab, standing, monkeypatch)
     ours = api.list("v1", "Event", namespace, fields="source=trainstack-queue")
     assert {row["involvedObject"]["name"] for row in ours} == {name for _, _, name in expected}
     for version, kind, name in expected:
         api.delete(version, kind, name, namespace, propagation="Background")
     lab.finish("runs")
+
+
+def _is_repeated(api: KubernetesApi, lab: Lab, standing: Standing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process with the same account continues the Event of the first, and repeats it later."""
+    host, port = api.access.server.removeprefix("https://").split(":")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+    (account,) = standing.folder.iterdir()
+    refused: list[str] = []
+    server = ApiServer(account)
+    reports = Reports(server, refused.append)
+    reports.observe(lab.workload("large"), server.now(), 0.0)
+    for at, count in ((SETTLED_S, 1), (SETTLED_S + REPEAT_S, 2)):
+        reports.send(server.now(), at)
+        assert events(api, lab.job("large"))["NeverFits"]["count"] == count, refused
 
 
 def test_a_job_at_the_requeue_limit_starts_again_with_all_its_attempts(
