@@ -28,9 +28,10 @@ from rehearsal.workloads.controllers import timestamp
 from rehearsal.workloads.faults import inject_faults
 from rehearsal.workloads.job import share
 from rehearsal.workloads.job_rules import JobSpec
-from rehearsal.workloads.pod import PodRunner, PodState, WaitingError
+from rehearsal.workloads.pod import PodRunner, PodState
 from rehearsal.workloads.pod_status import lost_status, pod_status
 from rehearsal.workloads.translate import Pod, Surroundings
+from rehearsal.workloads.waiting import WaitingError
 
 _LOG = logging.getLogger("rehearsal")
 # Poll interval of the node groups; everything else arrives by watches.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rehearsal.workloads import probes
+from rehearsal.workloads.images import pullable
 from rehearsal.workloads.process import ContainerProcess
 from rehearsal.workloads.translate import (
     ContainerConfigError,
@@ -19,6 +20,7 @@ from rehearsal.workloads.translate import (
     is_ours,
     plan,
 )
+from rehearsal.workloads.waiting import WaitingError
 
 NOT_OURS = "not run: image is not ours"
 _TICK_S = 0.05
@@ -28,14 +30,6 @@ _RETRY_S = 0.25
 _BACKOFF_S, _BACKOFF_MAX_S, _BACKOFF_RESET_S = 1.0, 30.0, 60.0
 _MESSAGE_BYTES = 4096
 _LOG_TAIL_BYTES, _LOG_TAIL_LINES = 2048, 80
-
-
-class WaitingError(Exception):
-    """A pod cannot start yet: reason of the kubelet or scheduler, and message."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        self.reason, self.message = reason, message
-        super().__init__(f"[{reason}] {message}")
 
 
 class PodHost(Protocol):
@@ -231,6 +225,8 @@ class PodRunner:
         """Wait until a container may start; no plan if it does not run here, None if stopped first."""
         while not self._stopping.is_set():
             try:
+                if image := container.get("image"):
+                    pullable(str(image))
                 around = self._node.prepare(self.pod, container)
                 ours = is_ours(container, around.config_files)
                 return around, plan(container, self.pod, around) if ours else None

@@ -12,10 +12,11 @@ from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
 from rehearsal.kubernetes.controllers.services import Services
 from rehearsal.kubernetes.controllers.volumes import Account, Volumes
 from rehearsal.kubernetes.gcp.identity import may_use
-from rehearsal.workloads.pod import PodHost, WaitingError
+from rehearsal.workloads.pod import PodHost
 from rehearsal.workloads.rewriting import LocalNames
 from rehearsal.workloads.scheduling import place, requests
 from rehearsal.workloads.translate import Object, Pod, Surroundings
+from rehearsal.workloads.waiting import WaitingError
 
 # Bucket types and their URI schemes.
 _BUCKETS = {

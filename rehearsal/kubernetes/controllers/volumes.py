@@ -10,8 +10,8 @@ from rehearsal.core.model import Record
 from rehearsal.dataplane import folders
 from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.gcp.volumes import attached, fuse_bucket, refuse_fuse
-from rehearsal.workloads.pod import WaitingError
 from rehearsal.workloads.translate import Object, Pod, contents, field_value
+from rehearsal.workloads.waiting import WaitingError
 
 FSX_DRIVER, EFS_DRIVER = "fsx.csi.aws.com", "efs.csi.aws.com"
 _LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"

@@ -12,7 +12,7 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.core.properties import at
 from rehearsal.kubernetes.clusters import KubeCluster
-from rehearsal.workloads.pod import WaitingError
+from rehearsal.workloads.waiting import WaitingError
 
 LUSTRE_DRIVER, FILESTORE_DRIVER = "lustre.csi.storage.gke.io", "filestore.csi.storage.gke.io"
 FUSE_DRIVER = "gcsfuse.csi.storage.gke.io"

@@ -7,8 +7,8 @@ import pytest
 
 from rehearsal.kubernetes.clusters import resolve
 from rehearsal.kubernetes.controllers.volumes import Volumes
-from rehearsal.workloads.pod import WaitingError
 from rehearsal.workloads.translate import Pod
+from rehearsal.workloads.waiting import WaitingError
 from tests.rehearsal.kubernetes.harness import Rehearsed
 
 PVC = "kubernetes:core/v1:PersistentVolumeClaim"
