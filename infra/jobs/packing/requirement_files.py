@@ -114,6 +114,9 @@ class RequirementFiles:
             yield self._missing(place, value)
 
     def _requirement(self, place: str, text: str) -> Iterator[Problem]:
+        if re.match(r"(?:git\+)?git@", text):
+            yield self._by_key(place, text)
+            return
         name, at, address = text.partition("@")
         url = address.strip() if at and re.fullmatch(r"\s*[\w.-]+\s*(\[.*\])?\s*", name) else text
         if re.match(r"[a-z][a-z0-9+.-]+:", url, re.IGNORECASE) and not _DRIVE.match(url):
@@ -148,11 +151,7 @@ class RequirementFiles:
             fix = "Remove it, and store the package as a wheel in the folder."
             yield Problem(place, None, rule, fix, code="file-holds-secret")
         elif parts.scheme in ("ssh", "git+ssh"):
-            rule, fix = (
-                "needs an SSH key, which the job does not have",
-                "Use git+https://, or a wheel in the folder.",
-            )
-            yield Problem(place, url, rule, fix, code="requirement-needs-key")
+            yield self._by_key(place, url)
         elif parts.scheme in ("file", "git+file"):
             yield self._missing(place, url)
         elif index and not parts.scheme and _is_path(url):
@@ -173,6 +172,13 @@ class RequirementFiles:
             yield Problem(place, text, "exists for Windows only", fix, code="requirement-not-for-linux")
         elif any(one.operator == "==" and "+" in one.version for one in found.specifier):
             self._local.append((place, text))
+
+    def _by_key(self, place: str, text: str) -> Problem:
+        rule, fix = (
+            "needs an SSH key, which the job does not have",
+            "Use git+https://, or a wheel in the folder.",
+        )
+        return Problem(place, text, rule, fix, code="requirement-needs-key")
 
     def _missing(self, place: str, text: str) -> Problem:
         rule = "names a file that is not sent with the folder"

@@ -10,10 +10,14 @@ import codecs
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-_PEM = rb"-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----[\s\S-]{64,8192}?KEY(?: BLOCK)?-----"
+# A header, and the first line of the key itself: programs have headers alone.
+_PEM = (
+    rb"-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----"
+    rb"(?:\\[nrt]|[\s\"'+,]|[A-Za-z-]{3,20}: [^\n\\]{0,100}){0,30}[A-Za-z0-9+/]{60}"
+)
 
 
 class SecretForm(NamedTuple):
@@ -39,7 +43,7 @@ FORMS = (
         "AWS secret access key",
         "secret",
         rb"(?i)secret[_ ]?(?:access[_ ]?)?key[\\\"']{0,3}\s{0,5}[=:,]\s{0,5}[\\\"']{0,3}"
-        rb"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+        rb"(?=[a-z/+]*\d)([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",  # names of classes have no digit
         3.5,
     ),
     _form("Amazon Bedrock key", "absk", rb"\b(ABSK[A-Za-z0-9+/]{109,269}={0,2})", 3),
@@ -93,11 +97,13 @@ FORMS = (
     _form(
         "password in a URL",
         "://",
-        rb"\b[a-z][a-z0-9+.-]{2,20}://[^\s/:@\"'<>]{0,100}:([^\s/:@\"'<>]{8,200})@",
+        rb"://[^\s/:@\"'<>]{0,100}:([^\s/:@\"'<>]{8,200})@",
         3,
     ),
 )
-_PLACEHOLDER = re.compile(rb"(?i)example|x{6}|\*{3}|\.\.\.|^[<$%{]|your[_-]")
+# Weights and other large files have a keyword by chance, and a form takes seconds for all of them.
+_SHORT, _MANY, _AROUND = 1_000_000, 50, 10_000
+_PLACEHOLDER = re.compile(rb"(?i)example|passw|x{6}|\*{3}|\.\.\.|^[<$%{]|your[_-]")
 
 
 def secrets_in(content: bytes) -> Iterator[tuple[int, str]]:
@@ -105,15 +111,35 @@ def secrets_in(content: bytes) -> Iterator[tuple[int, str]]:
     text = _plain(content)
     lower = text.lower()
     found: set[str] = set()
-    for kind, keywords, form, entropy in FORMS:
-        if kind in found or not any(word in lower for word in keywords):
+    for form in FORMS:
+        if form.kind in found:
             continue
-        for match in form.finditer(text):
-            value = match[form.groups]
-            if _entropy(value) >= entropy and not (entropy and _PLACEHOLDER.search(value)):
-                found.add(kind)
-                yield text.count(b"\n", 0, match.start(form.groups)) + 1, kind
-                break
+        at = next((at for span in _spans(lower, form.keywords) for at in _matches(form, text, *span)), None)
+        if at is not None:
+            found.add(form.kind)
+            yield text.count(b"\n", 0, at) + 1, form.kind
+
+
+def _matches(form: SecretForm, text: bytes, start: int, end: int) -> Iterator[int]:
+    """Positions of secrets of a form in a part of the text."""
+    group = form.form.groups
+    for match in form.form.finditer(text, start, end):
+        value = match[group]
+        if _entropy(value) >= form.entropy and not (form.entropy and _PLACEHOLDER.search(value)):
+            yield match.start(group)
+
+
+def _spans(lower: bytes, keywords: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+    """The parts of a text around its keywords: the whole of a short one, or with many keywords."""
+    short = len(lower) <= _SHORT
+    for word in keywords:
+        position, count = lower.find(word), 0
+        while position >= 0:
+            if short or count == _MANY:
+                yield 0, len(lower)
+                return
+            yield max(0, position - _AROUND), position + _AROUND
+            position, count = lower.find(word, position + 1), count + 1
 
 
 def _plain(content: bytes) -> bytes:

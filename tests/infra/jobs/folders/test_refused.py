@@ -163,6 +163,7 @@ FOLDERS: dict[str, Folder] = {
     "a list of conda": requirement("numpy=1.26.4=py311h64a7726_0\n", "requirement-invalid"),
     "an editable folder without a project": requirement("-e .\n", "requirement-without-project"),
     "a package by SSH": requirement("git+ssh://git@github.com/a/b.git\n", "requirement-needs-key"),
+    "a package by SSH without a scheme": requirement("git+git@github.com:a/b.git\n", "requirement-needs-key"),
     "a package for Windows": requirement("numpy\npywin32==306\n", "requirement-not-for-linux", 2),
     "requirements in latin-1": refused(
         ("requirements-encoding", "requirements.txt"), files={"requirements.txt": b"# caf\xe9\nnumpy\n"}

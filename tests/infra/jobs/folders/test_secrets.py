@@ -53,6 +53,7 @@ CONTENTS: dict[str, tuple[str, str | bytes, int]] = {
     "a key of Anthropic": ("x.py", f"k='sk-ant-api03-{text(WORD, 93)}AA'", 1),
     "a webhook of Slack": ("x.py", f"u='https://hooks.slack.com/services/{text(WORD, 44)}'", 1),
     "a key of Google's interfaces": ("x.js", f"key: 'AIza{text(WORD, 35)}'", 1),
+    "a token in a large file": ("x.bin", b"\0" * 3_000_000 + f"\n{HF}\n".encode() + b"\0" * 3_000_000, 2),
     "a kubeconfig": ("cluster.yaml", KUBECONFIG, 6),
     "a .netrc under another name": ("login", f"machine api.wandb.ai\n  login user\n  password {WANDB}\n", 3),
     "kaggle.json under another name": ("k.json", json.dumps({"username": "ada", "key": text(HEX, 32)}), 1),
@@ -92,6 +93,9 @@ tokenizer = AutoTokenizer.from_pretrained("hf_internal_testing_tiny_random_gpt2_
 hf_hub_download(repo_id="a/b")
 token = os.environ["HF_TOKEN"]
 AKIA = "a word"
+find("secret_access_key", ModelProviderServiceConfigProviderSecret)
+key = b"-----BEGIN PRIVATE KEY-----" + rest + b"-----END PRIVATE KEY-----"
+smb://user:mypassword@server/share
 -----BEGIN PUBLIC KEY-----
 {text(WORD, 64)}
 -----END PUBLIC KEY-----
