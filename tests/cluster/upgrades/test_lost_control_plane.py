@@ -28,6 +28,7 @@ from tests.cluster.upgrades.jobs_in_use import (
     workloads,
 )  # fmt: skip
 from tests.cluster.waiting import eventually
+from trainstack.cli.operations.jobs_in_use import JobsInUse
 from trainstack.plans import releases
 
 pytestmark = [pytest.mark.more, pytest.mark.timeout(600)]
@@ -146,7 +147,9 @@ def home(tmp_path: Path) -> Iterator[Path]:
     yield folder
 
 
-def test_a_release_that_stayed_pending_is_upgraded_by_the_next_operation(home: Path) -> None:
+def test_a_release_that_stayed_pending_is_upgraded_by_the_next_operation(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (newer,) = binaries.files_of(NAME)
     with (
         kept(home) as plane,
@@ -160,8 +163,9 @@ def test_a_release_that_stayed_pending_is_upgraded_by_the_next_operation(home: P
         assert (left.name, left.namespace, left.status) == (NAME, SPACE, "pending-upgrade")
         # Of others, nothing is touched.
         assert releases.pending(cluster, {(SPACE, "other"), ("other", NAME)}) == []
-        said: list[str] = []
-        releases.settle(cluster, [left], said.append, limit_s=0)
-        assert [str(left) in line for line in said] == [True]
+        jobs = JobsInUse(cluster, pending=[left])
+        assert jobs.drains
+        jobs.drain(now=True)
+        assert str(left) in capsys.readouterr().out
         assert done(helm(plane, newer, trainer.JOBSET_VALUES, "--atomic", "--timeout", "120s")) == (0, "")
         assert pending(cluster) == []
