@@ -47,12 +47,12 @@ def test_a_wrapper_that_another_member_puts_in_its_place_does_not_run(stack: Sta
 def test_a_run_is_stopped_twice_while_it_saves(stack: Stack, tmp_path: Path) -> None:
     made = stack.wrapped(SAVES, arguments=(str(tmp_path / "saved"),))
     start(made, stack.service, stack.reported.append)
-    heard = waiting_for("begun", stack, made.name)
+    received = waiting_for("begun", stack, made.name)
     states: list[JobState] = []
 
     def pause(_: float) -> None:
         """Between two looks of the first: the second, once the script saves; then it may end."""
-        if not states and any(line.text == "saving" for line in heard.read()):
+        if not states and any(line.text == "saving" for line in received.read()):
             stack.service.stop(made.name)
             found = stack.service.job(made.name)
             assert found is not None
