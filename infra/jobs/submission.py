@@ -53,7 +53,8 @@ def prepare(outputs: JobOutputs, options: RunOptions, service: RunService, now: 
         rooms = tuple(money.rooms(order, service.jobs(money.month_of(now)), now)) if outputs.budgets else ()
     if problems := list(money.broken(rooms)):
         raise UserError(problems)
-    code_uri = f"{outputs.code_uri.rstrip('/')}/{_digest(packed)}/"
+    # In a folder of the person: others could put another script at a digest that they know.
+    code_uri = f"{outputs.code_uri.rstrip('/')}/{order.person.name}/{_digest(packed)}/"
     plan = run_plan(order, packed, code_uri, now, part_of=service.part, checkpoint_uri=checkpoints)
     return Submission(
         name=run_name(order, now),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from components.aws import iam
-from components.aws.jobs.person_rights import CODE, MLFLOW, RUNS, PersonResources, Who
+from components.aws.jobs.person_rights import PersonResources, Who, artifact_rights
 from components.aws.teams.team_data import reading_rights, team_rights
 from infra.job_roles import JobClass
 
@@ -34,16 +34,6 @@ RIGHTS: Final[Mapping[JobClass, Callable[[PersonResources, Who], list[str]]]] = 
 
 
 def _results(place: PersonResources, who: Who) -> list[Mapping[str, object]]:
-    """Code and results of runs are readable; the person's own runs are writable.
-
-    Files of MLflow are written by its clients, with the permissions of the job.
-    """
-    read = [f"{place.artifacts}/{name}/*" for name in (CODE, RUNS, MLFLOW)]
-    written = [f"{place.artifacts}/{RUNS}/{place.stack}-{who.name}-*", f"{place.artifacts}/{MLFLOW}/*"]
-    listed = {"StringLike": {"s3:prefix": [f"{name}/*" for name in (CODE, RUNS, MLFLOW)]}}
-    return [
-        iam.allow(["s3:GetObject"], read),
-        iam.allow(["s3:AbortMultipartUpload", "s3:PutObject"], written),
-        {**iam.allow(["s3:ListBucket"], [place.artifacts]), "Condition": listed},
-        iam.allow(["sagemaker:CallMlflowAppApi"], [place.mlflow]),
-    ]
+    """Code and results of runs are readable; the person's own runs are writable."""
+    app = iam.allow(["sagemaker:CallMlflowAppApi"], [place.mlflow])
+    return [*artifact_rights(place, who, code=False), app]

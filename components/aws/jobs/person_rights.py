@@ -78,27 +78,35 @@ def rights(place: PersonResources, who: Who) -> list[str]:
         datasets=place.datasets,
         key_arn=place.key,
     )
-    jobs = iam.document(*_artifacts(place), *_jobs(place, who))
-    rest = (*_notebooks(place, who), *_plans(place, who), _tagging(place, who), _lists())
-    return [data, jobs, iam.document(*rest)]
+    jobs = iam.document(*artifact_rights(place, who, code=True), *_jobs(place, who))
+    runs = (*_notebooks(place, who), *_plans(place, who), _tracking(place))
+    return [data, jobs, iam.document(*runs, _tagging(place, who), _no_exemption(), _lists())]
 
 
-def _artifacts(place: PersonResources) -> list[Mapping[str, object]]:
-    """Code of runs, their results, and files of MLflow, which its clients write themselves."""
-    folders = [f"{place.artifacts}/{name}/*" for name in (CODE, RUNS, MLFLOW)]
-    listed = {"StringLike": {"s3:prefix": [f"{name}/*" for name in (CODE, RUNS, MLFLOW)]}}
+def artifact_rights(place: PersonResources, who: Who, *, code: bool) -> list[Mapping[str, object]]:
+    """Own code and results, and files of MLflow; results of all are readable. With `code`, code is writable.
+
+    Code of another person is not writable: it would run with that person's rights. Files of MLflow are
+    written by its clients, with the permissions of their role.
+    """
+    own, mine = f"{CODE}/{who.name}/*", f"{RUNS}/{place.stack}-{who.name}-*"
+    read = (own, f"{RUNS}/*", f"{MLFLOW}/*")
+    written = (*([own] if code else []), mine, f"{MLFLOW}/*")
     return [
-        iam.allow(["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"], folders),
-        {**iam.allow(["s3:ListBucket"], [place.artifacts]), "Condition": listed},
+        iam.allow(["s3:GetObject"], [f"{place.artifacts}/{name}" for name in read]),
         iam.allow(
-            [
-                "sagemaker:CallMlflowAppApi",
-                "sagemaker:CreatePresignedMlflowAppUrl",
-                "sagemaker:DescribeMlflowApp",
-            ],
-            [place.mlflow],
+            ["s3:AbortMultipartUpload", "s3:PutObject"], [f"{place.artifacts}/{name}" for name in written]
         ),
+        {
+            **iam.allow(["s3:ListBucket"], [place.artifacts]),
+            "Condition": {"StringLike": {"s3:prefix": list(read)}},
+        },
     ]
+
+
+def _tracking(place: PersonResources) -> Mapping[str, object]:
+    used = ("CallMlflowAppApi", "CreatePresignedMlflowAppUrl", "DescribeMlflowApp")
+    return iam.allow([f"sagemaker:{what}" for what in used], [place.mlflow])
 
 
 def _tags(place: PersonResources, who: Who) -> dict[str, str]:
@@ -136,7 +144,6 @@ def _jobs(place: PersonResources, who: Who) -> list[Mapping[str, object]]:
         iam.allow([*_TRAINING, "sagemaker:ListTags"], [mine]),
         _trials(place, who, search),
         {**iam.allow(["iam:PassRole"], list(who.job_roles)), "Condition": handed},
-        _no_exemption(),
     ]
 
 

@@ -16,7 +16,7 @@ _STAMP, _FOLDER = len("-261126-155735"), 8
 
 
 def people(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
-    """People have unique names and addresses, and a team of the stack."""
+    """People have a team of the stack, unique addresses, and names that cannot be taken for another's."""
     yield from _once("name", [one.name for one in layout.people], "Use a unique name per person.")
     addresses = [one.email.lower() for one in layout.people]
     yield from _once("email", addresses, "Use a unique address per person.")
@@ -26,6 +26,10 @@ def people(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
         if one.team not in teams:
             rule, fix = "unknown team", f"Teams are {', '.join(teams)}."
             yield Problem(f"{path}.team", one.team, rule, fix, code="unknown-team")
+        for other in (two.name for two in layout.people if one.name.startswith(f"{two.name}-")):
+            rule = f"begins with the name of {other}, whose rights cover jobs and results that begin with it"
+            fix = f"Choose a name that does not begin with {other}-."
+            yield Problem(f"{path}.name", one.name, rule, fix, code="person-name-begins-with-another")
         if one.over_budget == "stop" and one.monthly_usd is None:
             fix = f"Set monthly_usd, or {path}.over_budget to warn."
             rule = "the person has no budget"

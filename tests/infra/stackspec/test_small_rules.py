@@ -26,6 +26,12 @@ _PLANNED = {
 }
 ON_AWS: dict[str, tuple[str, Any, str, str]] = {
     "two people of one name": ("layout.people.1.name", "ada", "layout.people[1].name", "repeated-value"),
+    "a person whose name begins with another's": (
+        "layout.people.1.name",
+        "ada-2",
+        "layout.people[1].name",
+        "person-name-begins-with-another",
+    ),
     "two people of one address": (
         "layout.people.1.email",
         "Ada@Example.com",

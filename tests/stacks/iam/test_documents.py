@@ -109,12 +109,12 @@ def _refused(machine: str) -> bool:
 
 
 def test_the_largest_stack_has_policies_of_a_size_that_iam_takes() -> None:
-    found = tuple(documents(largest(6)))
+    found = tuple(documents(largest(4)))
     assert too_large(found) == []
     assert problems(found) == []
     with pytest.raises(UserError) as caught:
-        largest(7)
-    assert caught.value.codes == (("too-many-training-plans", "layout.machines[6].purchase.arn"),)
+        largest(5)
+    assert caught.value.codes == (("too-many-training-plans", "layout.machines[4].purchase.arn"),)
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

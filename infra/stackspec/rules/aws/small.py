@@ -16,7 +16,7 @@ from infra.stackspec.stack import StackSpec
 Rule = Callable[[StackSpec, SmallLayout], Iterator[Problem]]
 
 # What fits into a policy of a person beside all machine types for notebooks (held by tests/stacks/iam).
-_MOST_PLANS = 6
+_MOST_PLANS = 4
 
 
 def schedule(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:

@@ -49,7 +49,8 @@ tries = dict(
     reads_checkpoint=get("out-bucket", own), reads_model=get("code-bucket", "runs/dev-ada-x-1/kept"),
     writes_result=put("code-bucket", result), writes_checkpoint=put("out-bucket", "teams/language/new"),
     deletes_checkpoint=lambda: s3.delete_object(Bucket="out-bucket", Key=own),
-    writes_data=put("data-bucket", own), writes_code=put("code-bucket", "code/new"),
+    writes_data=put("data-bucket", own), writes_code=put("code-bucket", "code/eve/new"),
+    reads_code_of_another=get("code-bucket", "code/ada/kept"),
     writes_result_of_another=put("code-bucket", "runs/dev-ada-x-1/kept"),
     reads_another_team=get("out-bucket", other),
     lists_jobs=lambda: jobs.list_training_jobs(),
@@ -95,13 +96,13 @@ def test_a_person_starts_jobs_on_the_machines_of_the_plans_of_the_stack() -> Non
 def account(tmp_path: Path) -> Iterator[Account]:
     made = Account(tmp_path)
     made.add("aws:s3/bucket:Bucket", "data-bucket")
-    folders = ("teams/language", "teams/vision", "shared", "runs/dev-ada-x-1")
+    folders = ("teams/language", "teams/vision", "shared", "runs/dev-ada-x-1", "code/ada")
     for bucket in ("data-bucket", "out-bucket", "code-bucket"):
         for folder in folders:
             file = made.file(bucket, f"{folder}/kept")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("x")
-    probe = made.file("code-bucket", "code/1/probe.py")
+    probe = made.file("code-bucket", "code/eve/1/probe.py")
     probe.parent.mkdir(parents=True)
     probe.write_text(PROBE)
     yield made
@@ -117,7 +118,7 @@ def test_a_job_may_do_what_its_class_is_for_and_nothing_else(account: Account, k
 
 def probed(account: Account) -> set[str]:
     """What a job with the role's rights may do, of what its script tries."""
-    source = {"S3DataType": "S3Prefix", "S3Uri": "s3://code-bucket/code/1/"}
+    source = {"S3DataType": "S3Prefix", "S3Uri": "s3://code-bucket/code/eve/1/"}
     ended = account.run(
         JOB,
         "python3 /opt/ml/input/data/code/probe.py",
@@ -166,6 +167,9 @@ tries = dict(
         "dev-eve-x-8", [*tags[:2], dict(Key="trainstack:team", Value="vision")]),
     tags_a_job=lambda: jobs.add_tags(
         ResourceArn="arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/dev-eve-x-1", Tags=tags[:1]),
+    writes_code=lambda: s3.put_object(Bucket="code-bucket", Key="code/eve/1/new", Body=b"x"),
+    writes_code_of_another=lambda: s3.put_object(Bucket="code-bucket", Key="code/ada/kept", Body=b"x"),
+    writes_result_of_another=lambda: s3.put_object(Bucket="code-bucket", Key="runs/dev-ada-x-1/y", Body=b"x"),
     searches_untagged=lambda: search(tags[:1]), searches=search,
     sees_search=lambda: jobs.describe_hyper_parameter_tuning_job(HyperParameterTuningJobName="dev-eve-0"),
     stops_another=lambda: jobs.stop_training_job(TrainingJobName="dev-ada-y-1"),
@@ -182,5 +186,5 @@ def test_a_notebook_starts_what_the_stack_is_for_and_nothing_else(account: Accou
     documents = [json.loads(text) for text in rights(place, NOTEBOOK)]
     account.role(*(statement for one in documents for statement in one["Statement"]))
     ending = PROBE[PROBE.index("def may(do)") :].replace("Key=result", f'Key="runs/{JOB}/done.json"')
-    account.file("code-bucket", "code/1/probe.py").write_text(STARTS + ending)
-    assert probed(account) == {"starts", "searches", "sees_search"}
+    account.file("code-bucket", "code/eve/1/probe.py").write_text(STARTS + ending)
+    assert probed(account) == {"starts", "searches", "sees_search", "writes_code"}
