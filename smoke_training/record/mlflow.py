@@ -32,6 +32,8 @@ REQUEST_TIMEOUT_S = 60.0  # a server may have to start first
 # Statuses after which mlflow repeats a request (mlflow 3.17, utils/request_utils.py), and no response at all.
 _TRANSIENT = frozenset({None, 408, 429, 500, 502, 503, 504})
 _PAUSE_S = 0.5
+# A second one is another run, so it has all the time, and is repeated only where the server did nothing.
+_ONCE, _REFUSED = "mlflow/runs/create", frozenset({429, 503})
 LOGIN = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
 NOT_SET = "MLFLOW_TRACKING_URI is not set"
 
@@ -208,7 +210,8 @@ class TrackingServer:
                 return self._sent(method, path, content, content_type)
             except TrackingError as error:
                 pause = _PAUSE_S * 2**again
-                if error.status not in _TRANSIENT or time.monotonic() + pause > self._deadline:
+                repeated = _REFUSED if path == _ONCE else _TRANSIENT
+                if error.status not in repeated or time.monotonic() + pause > self._deadline:
                     raise
                 time.sleep(pause)
         return self._sent(method, path, content, content_type)
@@ -223,7 +226,8 @@ class TrackingServer:
             if self._sign is not None:
                 headers = self._sign(method, address, content, headers)
             request = urllib.request.Request(address, content, headers, method=method)  # noqa: S310 - http(s) checked above
-            with urllib.request.urlopen(request, timeout=min(self._patience.request_s, left)) as answer:  # noqa: S310 - as above
+            most = left if path == _ONCE else min(self._patience.request_s, left)
+            with urllib.request.urlopen(request, timeout=most) as answer:  # noqa: S310 - as above
                 raw: bytes = answer.read()
                 return raw
         except urllib.error.HTTPError as error:

@@ -40,7 +40,7 @@ FILES = {
     ],
 }
 CODE = "/opt/ml/input/data/code"
-WRAPPED = f"cp {CODE}/* /opt/ml/code; cd /opt/ml/code; python3 {WRAPPER} job"
+WRAPPED = f"cp {CODE}/ranks.py {CODE}/{WRAPPER} /opt/ml/code; cd /opt/ml/code; python3 {WRAPPER} job"
 # A script that knows nothing of clouds.
 SCRIPT = """
 import os, mlflow
