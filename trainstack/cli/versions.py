@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from infra.errors import UserError
+from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from trainstack.cli.clouds.choice import services_of
 from trainstack.cli.output import Format, FormatOption, print_json, print_table
@@ -24,22 +24,35 @@ Update = Annotated[
         help="Write the newest add-ons and node image into the stack file. AWS only: GKE chooses its own.",
     ),
 ]
+Kubernetes = Annotated[
+    bool,
+    typer.Option(
+        "--kubernetes",
+        help="With --update: write the next minor version of Kubernetes, on AWS with what runs on it.",
+    ),
+]
 
 
-def versions(stack: Stack, *, update: Update = False, form: FormatOption = Format.TEXT) -> None:
+def versions(
+    stack: Stack, *, update: Update = False, kubernetes: Kubernetes = False, form: FormatOption = Format.TEXT
+) -> None:
     """Show newer versions than the pinned ones, and the nodes that an update drains. Sends requests."""
     from infra.stackspec.load import CONFIG  # noqa: PLC0415
 
-    show(stack, CONFIG, update=update, as_json=form is Format.JSON)
+    if kubernetes and not update:
+        fix = "Add --update, or leave it out: the table has every newer version."
+        raise UserError([Problem("--kubernetes", None, "is a part of --update", fix, code="option-missing")])
+    show(stack, CONFIG, update=update, kubernetes=kubernetes, as_json=form is Format.JSON)
 
 
-def show(stack: str, folder: Path, *, update: bool, as_json: bool = False) -> None:
+def show(stack: str, folder: Path, *, update: bool, kubernetes: bool = False, as_json: bool = False) -> None:
     """The same for a stack file in a folder. Raises UserError, and Exit where a version is unknown."""
     from infra import stackspec  # noqa: PLC0415
+    from trainstack.versions.pins import moved  # noqa: PLC0415
 
     spec = stackspec.load_file(stack, folder).spec
     pinned = services_of(spec.cloud).versions()
-    if update and (problem := pinned.update_problem(spec)):
+    if update and not kubernetes and (problem := pinned.update_problem(spec)):
         raise UserError([problem])
     rows = pinned.rows(spec)
     newer = [row for row in rows if row.is_newer]
@@ -48,23 +61,49 @@ def show(stack: str, folder: Path, *, update: bool, as_json: bool = False) -> No
         typer.echo(f"{len(newer)} newer; {sum(row.newest is None for row in rows)} unknown")
     if problem := next((row.logged_out for row in rows if row.logged_out), None):
         raise UserError([problem])
-    written = _update(stack, folder, newer) if update else 0
+    minor = _next_minor(rows) if kubernetes else None
+    of_minor: list[Row] = []
+    if minor:  # what runs on it has versions of its own
+        of_minor = pinned.rows(moved(spec, minor))
+        newer = [row for row in of_minor if row.is_newer]
+    written = _update(stack, folder, newer, minor) if update else 0
     if as_json:
         print_json(SCHEMA, {"stack": stack, "pins": [_document(row) for row in rows], "written": written})
     elif update:
         typer.echo(f"{written} written to Pulumi.{stack}.yaml; preview with `trainstack preview -s {stack}`")
-    if any(row.error for row in rows):
+    if any(row.error for row in (*rows, *of_minor)):
         raise typer.Exit(ExitCode.USAGE)
 
 
-def _update(stack: str, folder: Path, newer: list["Row"]) -> int:
-    """Write newer versions into the stack file; how many."""
+def _next_minor(rows: list["Row"]) -> str:
+    """The minor version after that of the control plane. Raises UserError without one."""
+    row = next(row for row in rows if row.pin.kind == "Kubernetes")
+    if row.steps:
+        return row.steps[0]
+    rule = f"the newest version is unknown: {row.error}" if row.error else f"{row.pin.version} is the newest"
+    fix = "Leave --kubernetes out, or try again later."
+    raise UserError([Problem("--kubernetes", row.pin.version, rule, fix, code="no-newer-kubernetes")])
+
+
+def _update(stack: str, folder: Path, newer: list["Row"], minor: str | None) -> int:
+    """Write newer versions into the stack file; how many.
+
+    Raises UserError, and changes nothing, where the stack file would be refused with them.
+    """
+    from infra import stackspec  # noqa: PLC0415
     from trainstack.versions import stack_file  # noqa: PLC0415
 
     addons = {row.pin.name: str(row.newest) for row in newer if row.pin.kind == "add-on"}
     image = next((row.newest for row in newer if row.pin.kind == "node image"), None)
-    stack_file.update(folder / f"Pulumi.{stack}.yaml", addons, image, datetime.date.today())
-    return len(addons) + bool(image)
+    path = folder / f"Pulumi.{stack}.yaml"
+    before = path.read_bytes()
+    stack_file.update(path, addons, image, datetime.date.today(), kubernetes=minor)
+    try:
+        stackspec.load_file(stack, folder)
+    except UserError:
+        path.write_bytes(before)
+        raise
+    return len(addons) + bool(image) + bool(minor)
 
 
 def _cells(row: "Row") -> tuple[str, ...]:

@@ -72,6 +72,12 @@ def cluster_layout(spec: StackSpec) -> ClusterLayout:
     return spec.layout
 
 
+def moved(spec: StackSpec, minor: str) -> StackSpec:
+    """The spec with another minor version of Kubernetes, to ask for what runs on it; it is not checked."""
+    layout = cluster_layout(spec).model_copy(update={"kubernetes_version": minor})
+    return spec.model_copy(update={"layout": layout})
+
+
 def every_node(layout: ClusterLayout) -> str:
     """All pools with their minimum and maximum number of nodes."""
     system = layout.system_pool

@@ -7,13 +7,21 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 from ruamel.yaml.util import load_yaml_guess_indent
 
 _WIDTH = 4096  # no line is wrapped
 
 
-def update(path: Path, addons: Mapping[str, str], node_image: str | None, today: datetime.date) -> None:
-    """Pin these versions under `on` of the spec, each with a comment that has the date."""
+def update(
+    path: Path,
+    addons: Mapping[str, str],
+    node_image: str | None,
+    today: datetime.date,
+    *,
+    kubernetes: str | None = None,
+) -> None:
+    """Pin these versions under `on` and `layout` of the spec, each with a comment that has the date."""
     text = path.read_text(encoding="utf-8")
     _, sequence, offset = load_yaml_guess_indent(text)
     yaml = YAML()
@@ -21,7 +29,11 @@ def update(path: Path, addons: Mapping[str, str], node_image: str | None, today:
     yaml.width = _WIDTH
     yaml.indent(mapping=2, sequence=sequence or 2, offset=offset or 0)
     content = yaml.load(text)
-    on = content["config"]["trainstack:spec"].setdefault("on", CommentedMap())
+    spec = content["config"]["trainstack:spec"]
+    if kubernetes:
+        quoted = {"kubernetes_version": DoubleQuotedScalarString(kubernetes)}  # 1.40 is also a number
+        _pin(spec.setdefault("layout", CommentedMap()), quoted, today, "next minor version")
+    on = spec.setdefault("on", CommentedMap()) if addons or node_image else {}
     if addons:
         _pin(on.setdefault("addon_versions", CommentedMap()), addons, today)
     if node_image:
@@ -30,7 +42,7 @@ def update(path: Path, addons: Mapping[str, str], node_image: str | None, today:
         yaml.dump(content, file)
 
 
-def _pin(into: Any, versions: Mapping[str, str], today: datetime.date) -> None:
+def _pin(into: Any, versions: Mapping[str, str], today: datetime.date, what: str = "newest") -> None:
     for name, version in versions.items():
         into[name] = version
-        into.yaml_add_eol_comment(f"newest on {today}, by trainstack versions", name, column=0)
+        into.yaml_add_eol_comment(f"{what} on {today}, by trainstack versions", name, column=0)

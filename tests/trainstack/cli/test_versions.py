@@ -95,6 +95,32 @@ def test_update_writes_addons_and_the_image_and_leaves_kubernetes(
     assert spec.layout.kubernetes_version == "1.36"
 
 
+@pytest.mark.usefixtures("answers")
+def test_a_version_that_the_stack_file_would_be_refused_with_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / SHIPPED.name
+    path.write_text(SHIPPED.read_text())
+    with pytest.raises(UserError) as caught:
+        show("dev-aws", tmp_path, update=True, kubernetes=True)
+    assert ("kubernetes-version-not-offered", "layout.kubernetes_version") in caught.value.codes
+    assert path.read_text() == SHIPPED.read_text()
+
+
+@pytest.mark.usefixtures("answers")
+def test_the_newest_minor_version_has_no_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / SHIPPED.name
+    path.write_text(SHIPPED.read_text())
+    monkeypatch.setattr(eks, "kubernetes", lambda _: "1.36")
+    with pytest.raises(UserError) as caught:
+        show("dev-aws", tmp_path, update=True, kubernetes=True)
+    assert caught.value.codes == (("no-newer-kubernetes", "--kubernetes"),)
+
+
+def test_kubernetes_is_a_part_of_an_update() -> None:
+    done = CliRunner().invoke(app, ["versions", "-s", "dev-aws", "--kubernetes"])
+    assert isinstance(done.exception, UserError)
+    assert done.exception.codes == (("option-missing", "--kubernetes"),)
+
+
 def test_on_gke_there_is_nothing_to_write_and_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     def chart(*_: Any) -> str:
         raise AssertionError("a repository was asked")

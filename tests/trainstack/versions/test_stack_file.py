@@ -40,3 +40,12 @@ def test_a_second_update_replaces_the_first(tmp_path: Path) -> None:
     once = path.read_text()
     update(path, {"coredns": "v1.14.2-eksbuild.6"}, None, DAY)
     assert path.read_text() == once.replace("eksbuild.5", "eksbuild.6")
+
+
+def test_the_minor_version_of_kubernetes_is_text_and_every_other_line_stays(tmp_path: Path) -> None:
+    path = copied(tmp_path)
+    before = path.read_text().splitlines()
+    update(path, {}, None, DAY, kubernetes="1.40")
+    added = [line.strip() for line in path.read_text().splitlines() if line not in before]
+    assert added == ['kubernetes_version: "1.40" # next minor version on 2026-11-23, by trainstack versions']
+    assert [line for line in before if line not in path.read_text().splitlines()] == []
