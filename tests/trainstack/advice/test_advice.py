@@ -75,9 +75,30 @@ def test_what_lost_says_by_how_much() -> None:
 
 
 def test_a_machine_whose_rates_no_source_gives_is_not_estimated() -> None:
-    said = {row.machine.gpu: row.why for row in advise(Question(7e9, 1e9), ("aws",)).lost}
-    assert "compute rate" in said["A10G"]
+    said = {row.machine.gpu: row.why for row in advise(Question(7e9, 1e9)).lost}
+    assert "compute rate" in said["RTX PRO 6000"]
     assert "bandwidth" in said["L4"]
+
+
+@pytest.mark.parametrize(("name", "tflops", "usd"), [("g5.xlarge", 70, 1.006), ("g4dn.xlarge", 65, 0.526)])
+def test_the_usual_machines_of_small_teams_are_offered(name: str, tflops: float, usd: float) -> None:
+    """50 M parameters, 1 B tokens: 8 FLOPs per parameter and token, at 35 % of the peak of the data sheet."""
+    run = of(advise(Question(50e6, 1e9), ("aws",), region="us-east-1"), name)
+    assert (run.count, run.gpus, run.way, run.price.usd) == (1, 1, "one GPU", usd)
+    assert run.hours == pytest.approx(8 * 50e6 * 1e9 / (0.35 * tflops * 1e12) / 3600)
+    assert run.usd == pytest.approx(run.hours * usd)
+
+
+# Largest rate of 16-bit matrix products that a benchmark in public measured on the board, in TFLOPS:
+# A10G: zzc0721/torch-performance-test-data#126 (PyTorch 2.7, bf16 and fp16, 10240 x 10240).
+MEASURED = {"A10G": 69.47}
+
+
+@pytest.mark.parametrize("gpu", MEASURED)
+def test_a_rate_is_not_less_than_a_measured_one_nor_much_more(gpu: str) -> None:
+    rates = {row.tflops for row in OF_CLOUD["aws"].machines() if row.gpu == gpu}
+    assert len(rates) == 1
+    assert MEASURED[gpu] <= (rates.pop() or 0) < 1.1 * MEASURED[gpu]
 
 
 @given(
