@@ -1,7 +1,8 @@
 """Reads a TOML table of facts into frozen models, or raises with every problem in it.
 
-A file holds `[sources.<key>]` tables (`text`, `date`, optionally `dated = "when read"`, for prices also
-`good_for_days`) and one array of tables per kind of row. Every row names its source by key; the
+A file holds `good_for_days`, the days after its date for which a source is trusted (infra/catalog/ages.py),
+`[sources.<key>]` tables (`text`, `date`, optionally `dated = "when read"`, and a `good_for_days` of its own,
+which every price needs) and one array of tables per kind of row. Every row names its source by key; the
 parsed row has the text and date of the source.
 """
 
@@ -40,7 +41,7 @@ def read_rows(
 
     Raises CatalogError when the file is unreadable, has no such rows, or any row is malformed.
     """
-    content = _parsed(path)
+    content = parsed(path)
     raw_rows = content.get(kind)
     if not isinstance(raw_rows, list) or not raw_rows:
         raise CatalogError(f"{path.name}: has no [[{kind}]] rows")
@@ -89,7 +90,8 @@ def by_key(rows: Iterable[Row], key: Callable[[Row], Any], table: str) -> Mappin
     return MappingProxyType(mapping)
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def parsed(path: Path) -> dict[str, Any]:
+    """The content of a table. Raises CatalogError when it cannot be read or is not TOML."""
     try:
         with path.open("rb") as file:
             return tomllib.load(file)

@@ -13,6 +13,7 @@ from trainstack.cli.output import Format, FormatOption, print_json, print_table
 from trainstack.cli.stack import Stack
 
 if TYPE_CHECKING:  # help needs none of them
+    from infra.catalog.ages import OldSource
     from trainstack.versions.pins import Row
 
 SCHEMA = "trainstack.versions/1"
@@ -48,17 +49,19 @@ def versions(
 def show(stack: str, folder: Path, *, update: bool, kubernetes: bool = False, as_json: bool = False) -> None:
     """The same for a stack file in a folder. Raises UserError, and Exit where a version is unknown."""
     from infra import stackspec  # noqa: PLC0415
+    from infra.catalog.ages import old_sources  # noqa: PLC0415
     from trainstack.versions.pins import moved  # noqa: PLC0415
 
     spec = stackspec.load_file(stack, folder).spec
     pinned = services_of(spec.cloud).versions()
     if update and not kubernetes and (problem := pinned.update_problem(spec)):
         raise UserError([problem])
-    rows = pinned.rows(spec)
+    rows, old = pinned.rows(spec), [*old_sources(datetime.date.today())]
     newer = [row for row in rows if row.is_newer]
     if not as_json:
         print_table(("kind", "name", "pinned", "newest", "steps", "drains"), [_cells(row) for row in rows])
         typer.echo(f"{len(newer)} newer; {sum(row.newest is None for row in rows)} unknown")
+        print_old_facts(old)
     if problem := next((row.logged_out for row in rows if row.logged_out), None):
         raise UserError([problem])
     minor = _next_minor(rows) if kubernetes else None
@@ -68,11 +71,27 @@ def show(stack: str, folder: Path, *, update: bool, kubernetes: bool = False, as
         newer = [row for row in of_minor if row.is_newer]
     written = _update(stack, folder, newer, minor) if update else 0
     if as_json:
-        print_json(SCHEMA, {"stack": stack, "pins": [_document(row) for row in rows], "written": written})
+        print_json(
+            SCHEMA,
+            {
+                "stack": stack,
+                "pins": [_document(row) for row in rows],
+                "written": written,
+                "old_facts": [one._asdict() for one in old],
+            },
+        )
     elif update:
         typer.echo(f"{written} written to Pulumi.{stack}.yaml; preview with `trainstack preview -s {stack}`")
     if any(row.error for row in (*rows, *of_minor)):
         raise typer.Exit(ExitCode.USAGE)
+
+
+def print_old_facts(old: list["OldSource"]) -> None:
+    """Print the tables of facts whose sources are older than they allow, and how many facts rest on them."""
+    if old:
+        columns = ("table", "source", "of", "good for days", "facts")
+        typer.echo("Facts to check anew:")
+        print_table(columns, [tuple(map(str, one)) for one in old])
 
 
 def _next_minor(rows: list["Row"]) -> str:
