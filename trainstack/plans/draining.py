@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 from agents.shared.kueue import API
 from infra.clouds.kubectl import ApiResponse, ClusterApi
@@ -19,7 +20,10 @@ LIMIT_S = 900
 """Longest wait for pods that end: kubelets kill them earlier, after `terminationGracePeriodSeconds`."""
 _MARGIN_S, _POLL_S = 30, 1.0
 _ENDED = ("Succeeded", "Failed")
+_NOT_ENDED = urlencode({"fieldSelector": ",".join(f"status.phase!={phase}" for phase in _ENDED)})
 _GONE, _OK = 404, (200, 202)
+# The API server ends a request after 60 s, with 504 or in the middle of its answer; the next one goes on.
+_TIMED_OUT, _TRIES = (0, 504), 5
 
 
 @dataclass(frozen=True)
@@ -85,9 +89,14 @@ class Draining:
             time.sleep(self.poll_s)
 
     def _end_pods(self, namespace: str, *, now: bool) -> None:
+        """Delete the pods that have not ended; thousands of others would take longer than a request may."""
         path = f"/api/v1/namespaces/{namespace}/pods"
         options = {"gracePeriodSeconds": 0} if now else {}
-        self._done(path, self.cluster.send("DELETE", path, options))
+        for _ in range(_TRIES):
+            answer = self.cluster.send("DELETE", f"{path}?{_NOT_ENDED}", options)
+            if answer.status not in _TIMED_OUT:
+                break
+        self._done(path, answer)
 
     def _wait(self, stopped: set[tuple[str, str]]) -> None:
         """Wait for pods of removed namespaces and queues, and of stopped jobs; past the limit, kill them."""
