@@ -80,6 +80,18 @@ INFRACOST_US_EAST_1 = {
 }
 # Dollars per month of 730 hours in outputs of that tool in public (infracost/actions examples, 2024).
 INFRACOST_MONTHS = {"m5.4xlarge": 560.64, "t3.medium": 30.37}
+# Capacity Blocks in US regions as AWS's page showed them on 2026-07-22, per instance and hour
+# (koyakimu/ec2-capacity-blocks-for-ml-pricing-json@b3a54aee data/pricing.json, a crawl of the page).
+BLOCKS_IN_JULY = {
+    "p4d.24xlarge": 11.8,
+    "p4de.24xlarge": 17.712,
+    "p5.4xlarge": 5.191,
+    "p5.48xlarge": 41.528,
+    "p5e.48xlarge": 47.76,
+    "p5en.48xlarge": 54.92,
+    "p6-b200.48xlarge": 98.84,
+    "p6-b300.48xlarge": 112.32,
+}
 SYSTEM_POOL = [f"{f}.{s}" for f in ("m6a", "m6i", "m7i") for s in ("large", "xlarge", "2xlarge", "4xlarge")]
 
 
@@ -138,6 +150,23 @@ def test_spot_and_capacity_blocks_cost_less_than_on_demand() -> None:
         compared += 1
         assert price.usd_per_hour_max < on_demand.usd_per_hour_min, (name, region, capacity)
     assert compared > 40
+
+
+def test_capacity_block_rates_are_those_of_july_and_the_announced_rise() -> None:
+    """The table has the rates per accelerator that AWS announced for October 2026; a report of the
+    announcement calls them about 15 % above July's, which were crawled independently."""
+    blocks = {
+        (name, region): price
+        for (name, region, capacity), price in AWS.prices.items()
+        if capacity == "capacity_block"
+    }
+    assert {name for name, _ in blocks} == {n for n, row in AWS.instance_types.items() if row.capacity_block}
+    for (name, region), price in blocks.items():
+        assert price.usd_per_hour_min == price.usd_per_hour_expected == price.usd_per_hour_max
+        assert price.usd_per_hour_expected == pytest.approx(1.15 * BLOCKS_IN_JULY[name], rel=1e-3), (
+            name,
+            region,
+        )
 
 
 def test_on_demand_is_one_figure() -> None:
