@@ -13,7 +13,7 @@ class ExistingSpec(CloudModel):
     """An existing Kubernetes cluster, on premises or elsewhere."""
 
     cloud: Literal["existing"]
-    """Set by `trainstack:cloud`."""
+    """An existing cluster instead of a cloud, set by `trainstack:cloud`."""
 
     kubeconfig_context: str
     """Context of the cluster in the kubeconfig."""

@@ -32,6 +32,8 @@ def stack_file_schema() -> dict[str, Any]:
         del spec["properties"][name]
     choices = [_chosen(field, setting, spec, definitions) for field, setting in _UNIONS.items()]
     for part in (spec, *definitions.values()):
+        if "const" in (tag := part.get("properties", {}).get(KIND, {})):
+            tag["description"] = part["description"]  # a tag means what its model does
         if KIND not in part.get("properties", {}):  # a union by kind requires its kind
             part.pop("required", None)
         if "name" in part.get("properties", {}):

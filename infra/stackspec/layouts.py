@@ -138,7 +138,8 @@ class ClusterLayout(Model):
     has_cluster: ClassVar = True
 
     profile: Literal["medium", "small-cluster"]
-    """Set by `trainstack:profile`."""
+    """Size of the shared cluster, set by `trainstack:profile`: `medium` for 5 to 20 people, `small-cluster`
+    for 1 to 5."""
 
     kubernetes_version: KubernetesVersion
     """Minor version, such as `1.36`."""
@@ -267,7 +268,7 @@ class SmallLayout(Model):
     has_cluster: ClassVar = False
 
     profile: Literal["small"]
-    """Set by `trainstack:profile`."""
+    """Managed training without a cluster for 1 to 5 people, set by `trainstack:profile`."""
 
     network_cidr: Cidr
     """IPv4 range of the network: a machine of a job takes two addresses, a notebook up to four."""
@@ -282,7 +283,7 @@ class SmallLayout(Model):
     """Machine types of jobs."""
 
     notebooks: NotebooksSpec
-    """The managed notebooks."""
+    """The managed notebooks of people."""
 
     max_hours: Annotated[float, Field(gt=0)]
     """Maximum run time of a job, in hours."""
@@ -316,7 +317,7 @@ class ClusterSpec(Model):
     """Region of the cluster."""
 
     pools: Annotated[tuple[PoolSpec, ...], Field(min_length=1)]
-    """GPU node pools."""
+    """Pools of GPU nodes for jobs."""
 
 
 class LargeLayout(Model):
@@ -325,13 +326,13 @@ class LargeLayout(Model):
     has_cluster: ClassVar = True
 
     profile: Literal["large"]
-    """Set by `trainstack:profile`."""
+    """Several clusters for 20 and more people, set by `trainstack:profile`."""
 
     clusters: Annotated[tuple[ClusterSpec, ...], Field(min_length=1)]
     """Clusters of the stack."""
 
     scheduler: Literal["kueue", "slurm"]
-    """Scheduler of jobs."""
+    """Scheduler that queues and starts jobs."""
 
     training_pools: ClassVar[tuple[PoolSpec, ...]] = ()
     interruptible: ClassVar = False

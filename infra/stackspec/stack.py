@@ -66,7 +66,7 @@ class TrackingSpec(Model):
     """Image with MLflow (auth extra), the driver of its database and the client of its object store."""
 
     replicas: Annotated[int, Field(ge=1, le=10)]
-    """Server pods."""
+    """Number of server pods; with two, one may fail."""
 
     workers: Annotated[int, Field(ge=1, le=16)]
     """Server processes per pod, each with its own database connections."""

@@ -48,7 +48,7 @@ class RepairRuleSpec(Model):
     """Minutes for which the fault must last."""
 
     action: Literal["Replace", "Reboot", "NoAction"]
-    """The repair."""
+    """Repair of such a node, by EKS; `NoAction`: none."""
 
 
 class RepairSpec(Model):
@@ -99,7 +99,7 @@ class LoadBalancerSpec(Model):
     """Ranges that may connect: offices and VPNs connected to the network."""
 
     oidc: OidcSpec
-    """The identity provider."""
+    """The identity provider of people."""
 
 
 class AwsSpec(CloudModel):
@@ -110,7 +110,7 @@ class AwsSpec(CloudModel):
     managed_tracking: ClassVar = True
 
     cloud: Literal["aws"]
-    """Set by `trainstack:cloud`."""
+    """Cloud of the stack, AWS, set by `trainstack:cloud`."""
 
     account_id: AccountId
     """Account of the stack; with credentials of another account nothing is changed."""

@@ -55,7 +55,7 @@ class TimeSharingSpec(Model):
     """`time_sharing`"""
 
     clients: Annotated[int, Field(ge=2, le=48)]
-    """Pods per GPU."""
+    """Maximum number of pods per GPU."""
 
 
 class MigSpec(Model):
@@ -110,7 +110,7 @@ class GcpSpec(CloudModel):
     )
 
     cloud: Literal["gcp"]
-    """Set by `trainstack:cloud`."""
+    """Cloud of the stack, Google Cloud, set by `trainstack:cloud`."""
 
     project: ProjectId
     """Id of the project; no resource is created in another one."""

@@ -24,6 +24,17 @@ def test_the_committed_schema_is_the_current_one() -> None:
     assert json_schema.PATH.read_text() == json_schema.text(), "run: python -m infra.stackspec.json_schema"
 
 
+def test_an_editor_shows_a_meaning_of_every_key() -> None:
+    """At least three words, also for keys of no shipped stack. References are described at their target."""
+    shown = 0
+    for name, part in json_schema.stack_file_schema()["$defs"].items():
+        for key, field in part.get("properties", {}).items():
+            if "$ref" not in field:
+                shown += 1
+                assert len(field["description"].split()) >= 3, (name, key)
+    assert shown > 200
+
+
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_shipped_stack_file_is_valid(stack: str) -> None:
     assert [*VALIDATOR.iter_errors(stack_file(stack))] == []

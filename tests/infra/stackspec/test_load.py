@@ -1,6 +1,7 @@
 """A stack file becomes a spec, or every reason why not."""
 
 import copy
+import re
 from pathlib import Path
 
 import pytest
@@ -112,9 +113,19 @@ def test_explain_names_near_keys(values: Values) -> None:
         stackspec.load("dev", values, "f").explain("on.natt")
 
 
-@pytest.mark.parametrize(
-    "stack", ["dev-aws", "dev-gcp", "prod-gcp", "small-eks-aws", "small-gke-gcp", "small-aws"]
-)
+STACKS = sorted(path.name.split(".")[1] for path in CONFIG.glob("Pulumi.*.yaml"))
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_meaning_of_a_value_is_more_than_the_value(stack: str) -> None:
+    """At least four words, and more than the value in other marks."""
+    for found in stackspec.load_file(stack).explain(""):
+        words = re.findall(r"\w\S*", found.description)
+        assert len(words) >= 4, (found.path, found.description)
+        assert words != re.findall(r"\w\S*", str(found.value)), found.path
+
+
+@pytest.mark.parametrize("stack", STACKS)
 def test_every_key_of_a_shipped_stack_is_explained(stack: str) -> None:
     """Value, layer and description of each key, also by its own path."""
     loaded = stackspec.load_file(stack)
@@ -133,7 +144,7 @@ def test_every_key_of_a_shipped_stack_is_explained(stack: str) -> None:
 def test_explain_includes_gke_settings_of_a_pool() -> None:
     loaded = stackspec.load_file("prod-gcp")
     (clients,) = loaded.explain("on.pools.l4.sharing.clients")
-    assert (clients.value, clients.description) == (2, "Pods per GPU.")
+    assert (clients.value, clients.description) == (2, "Maximum number of pods per GPU.")
     (compact,) = loaded.explain("on.pools.l4.compact")
     assert compact.value is False and compact.origin.source == "default of the spec"
     (idle,) = loaded.explain("layout.idle_minutes")
