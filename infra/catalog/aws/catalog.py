@@ -70,7 +70,7 @@ class AwsCatalog(Catalog):
     def prices(self) -> Mapping[tuple[str, str, CapacityType], InstancePrice]:
         """Instance prices by (instance type, region, capacity type): GPU types and system-pool CPU types."""
         columns = ("instance_type", "region", "capacity")
-        return read_table(self._folder / "prices.toml", "price", InstancePrice, *columns)
+        return read_table(self._folder / "prices.toml", "price", InstancePrice, *columns, expand=_by_region)
 
     def price(self, instance_type: str, region: str, capacity: CapacityType) -> InstancePrice | None:
         """Dollars per instance-hour, or None without a source: unknown, never free."""
@@ -179,6 +179,15 @@ def _with_interfaces(row: dict[str, Any]) -> list[dict[str, Any]]:
         for card in range(run["cards"][0], run["cards"][1] + 1)
     )
     return [row]
+
+
+def _by_region(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Unfold `usd_per_hour_by_region` of one type, single figures, into a row per region."""
+    if "usd_per_hour_by_region" not in row:
+        return [row]
+    figures = ("usd_per_hour_min", "usd_per_hour_expected", "usd_per_hour_max")
+    by_region = row.pop("usd_per_hour_by_region")
+    return [{**row, "region": region, **dict.fromkeys(figures, usd)} for region, usd in by_region.items()]
 
 
 def _with_tuples(row: dict[str, Any]) -> list[dict[str, Any]]:

@@ -107,6 +107,29 @@ def test_every_type_but_the_capacity_block_one_is_priced_in_us_east_1() -> None:
     assert unpriced == {"p5e.48xlarge"}  # sold in Capacity Blocks and on spot only
 
 
+def test_in_a_region_all_sizes_of_a_family_cost_the_same_multiple_of_us_east_1() -> None:
+    """AWS scales the list price of a family by region, so a slip in one row, or in one source, shows here."""
+    multiples: dict[tuple[str, str], list[float]] = {}
+    for (name, region, capacity), price in AWS.prices.items():
+        base = AWS.price(name, "us-east-1", "on_demand")
+        if capacity == "on_demand" and base and name in AWS.instance_types:
+            ratio = price.usd_per_hour_expected / base.usd_per_hour_expected
+            multiples.setdefault((name.split(".")[0], region), []).append(ratio)
+    assert len(multiples) > 80
+    for where, found in multiples.items():
+        assert max(found) == pytest.approx(min(found), rel=0.01), where
+
+
+@pytest.mark.parametrize(
+    ("name", "region"),
+    [("g5.xlarge", "eu-central-1"), ("g4dn.xlarge", "ap-southeast-1"), ("p5en.48xlarge", "eu-north-1")],
+)
+def test_usual_types_are_priced_where_they_are_offered(name: str, region: str) -> None:
+    price, at_home = AWS.price(name, region, "on_demand"), AWS.price(name, "us-east-1", "on_demand")
+    assert price and at_home
+    assert price.usd_per_hour_expected > at_home.usd_per_hour_expected
+
+
 @pytest.mark.parametrize("name", SYSTEM_POOL)
 def test_system_pool_types_are_priced(name: str) -> None:
     price = AWS.price(name, "us-east-1", "on_demand")
