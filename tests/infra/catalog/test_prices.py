@@ -92,6 +92,18 @@ BLOCKS_IN_JULY = {
     "p6-b200.48xlarge": 98.84,
     "p6-b300.48xlarge": 112.32,
 }
+# Spot in 2026, lowest and highest, as people read it from DescribeSpotPriceHistory or paid it: us-east-1 on
+# 2026-08-01, and p4de in May; us-east-2 in April (p5), June (p6) and October (p5en, foxl-ai/kiln@a04d1fab).
+SPOT_READINGS = {
+    ("g6e.xlarge", "us-east-1"): (1.861, 1.861),
+    ("g6e.12xlarge", "us-east-1"): (3.8588, 9.89),
+    ("p4d.24xlarge", "us-east-1"): (8.958, 19.2),
+    ("p4de.24xlarge", "us-east-1"): (13.59, 13.59),
+    ("p5.48xlarge", "us-east-1"): (21.0363, 21.0363),
+    ("p5.48xlarge", "us-east-2"): (13.0, 15.0),
+    ("p5en.48xlarge", "us-east-2"): (28.77, 30.29),
+    ("p6-b200.48xlarge", "us-east-2"): (17.9, 18.9),
+}
 SYSTEM_POOL = [f"{f}.{s}" for f in ("m6a", "m6i", "m7i") for s in ("large", "xlarge", "2xlarge", "4xlarge")]
 
 
@@ -190,6 +202,16 @@ def test_capacity_block_rates_are_those_of_july_and_the_announced_rise() -> None
             name,
             region,
         )
+
+
+@pytest.mark.parametrize(("name", "region"), SPOT_READINGS)
+def test_a_spot_row_is_near_a_reading_of_the_api_or_names_it(name: str, region: str) -> None:
+    price = AWS.price(name, region, "spot")
+    assert price
+    low, high = SPOT_READINGS[name, region]
+    assert price.usd_per_hour_min / 2.1 < low and high < 2.1 * price.usd_per_hour_max
+    if low < price.usd_per_hour_min or high > price.usd_per_hour_max:
+        assert any(f"{high:g}" in text for text in price.disagreements)
 
 
 def test_on_demand_is_one_figure() -> None:
