@@ -214,6 +214,13 @@ def test_a_spot_row_is_near_a_reading_of_the_api_or_names_it(name: str, region: 
         assert any(f"{high:g}" in text for text in price.disagreements)
 
 
+@pytest.mark.parametrize("region", ["us-east-1", "us-east-2", "us-west-2"])
+def test_a_capacity_block_costs_what_the_page_showed_in_october(region: str) -> None:
+    """Read on 2026-10-08 and 2026-10-09 by foxl-ai/kiln@a04d1fab docs/price-performance.md."""
+    price = AWS.price("p5en.48xlarge", region, "capacity_block")
+    assert price and price.usd_per_hour_expected == 63.158
+
+
 def test_on_demand_is_one_figure() -> None:
     for (_, _, capacity), price in AWS.prices.items():
         if capacity == "on_demand":
