@@ -31,7 +31,8 @@ def kept() -> Graph:
 
 
 def statements(graph: Graph, name: str) -> list[dict[str, Any]]:
-    policies = [json.loads(one["policy"]) for key, one in graph.all("RolePolicy").items() if name in key]
+    attached = {**graph.all("RolePolicy"), **graph.all("Policy")}
+    policies = [json.loads(one["policy"]) for key, one in attached.items() if name in key]
     return [statement for policy in policies for statement in policy["Statement"]]
 
 
@@ -74,10 +75,11 @@ def test_each_profile_runs_as_its_own_role_and_is_tagged() -> None:
 
 def test_a_person_starts_jobs_of_her_own_on_the_machines_and_in_the_network_of_the_stack() -> None:
     create = allowing("sagemaker:CreateTrainingJob")
-    (resource,) = create["Resource"]
-    assert resource.endswith(":training-job/dev-eve-*")
+    jobs, _ = create["Resource"]  # and searches, whose names no role can match
+    assert jobs.endswith(":training-job/dev-eve-*")
     condition = create["Condition"]
-    assert condition["StringEquals"] == {f"aws:RequestTag/{key}": value for key, value in EVE.items()}
+    tags = {**EVE, "trainstack:team": "language"}
+    assert condition["StringEquals"] == {f"aws:RequestTag/{key}": value for key, value in tags.items()}
     assert condition["ForAllValues:StringEquals"]["sagemaker:InstanceTypes"] == [
         "ml.g6.12xlarge",
         "ml.g6.xlarge",
@@ -228,4 +230,14 @@ def test_the_preflight_knows_what_the_stack_takes_of_an_account() -> None:
     types = [asked.type for asked in made().cloud.asked if asked.type.startswith("aws:")]
     assert set(types) <= set(facts.permissions)
     wanted = {one.key: one.amount for one in needs(stack_spec(PAIR)).most}
-    assert wanted == {"vpcs": 1, "internet_gateways": 1, "elastic_ips": 1}
+    of_quota = {
+        "vpcs": "ec2/vpc:Vpc",
+        "internet_gateways": "ec2/internetGateway:InternetGateway",
+        "elastic_ips": "ec2/eip:Eip",
+        "nat_gateways_per_zone": "ec2/natGateway:NatGateway",
+        "gateway_endpoints": "ec2/vpcEndpoint:VpcEndpoint",
+        "sagemaker_domains": "sagemaker/domain:Domain",
+        "sagemaker_user_profiles": "sagemaker/userProfile:UserProfile",
+    }
+    made_of = {key: types.count(f"aws:{token}") for key, token in of_quota.items()}
+    assert {key: wanted[key] for key in of_quota} == made_of

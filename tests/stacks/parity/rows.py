@@ -194,7 +194,7 @@ COMMON: dict[str, Row] = dict(
             "fabric",
             "layout.pools[].zones",
             Each(["us-east-1a"], ["us-central1-a"]),
-            Each(r"^~ NodeGroup a100.*subnetIds", r'^~ NodePool a100.*nodeLocations.*"us-central1-a"'),
+            Each(r"^\+ NodeGroup a100-nodes-us-east-1a", r'^~ NodePool a100.*nodeLocations.*"us-central1-a"'),
         ),
         both(
             "reserved",
