@@ -1,5 +1,6 @@
 """Requests to the API server of a cluster with the credentials of kubectl."""
 
+import datetime
 import json
 import socket
 import subprocess
@@ -7,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,8 @@ class ApiResponse:
     status: int
     body: Mapping[str, Any] = field(default_factory=dict)
     """The object; for an error, its `Status`."""
+    date: datetime.datetime | None = None
+    """Time of the response by the server's clock; None without a response."""
 
     @property
     def code(self) -> str:
@@ -102,7 +106,8 @@ class ClusterApi:
         if response.status == 401:
             rule = f"the cluster {self.server} rejects the login: {body.get('message')}"
             raise UserError([Problem("credentials", None, rule, _LOG_IN, code="cluster-login-refused")])
-        return ApiResponse(response.status, body)
+        date = response.headers.get("Date")
+        return ApiResponse(response.status, body, parsedate_to_datetime(date) if date else None)
 
 
 @contextmanager

@@ -33,7 +33,9 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change without confirmat
 Now = Annotated[
     bool,
     typer.Option(
-        "--now", help="Kill jobs that end, without the time to save; wait for no interrupted release."
+        "--now",
+        help="Kill jobs that end, without the time to save; wait for no interrupted release, "
+        "of which no engine or provider may still run.",
     ),
 ]
 Verbose = Annotated[

@@ -1,22 +1,32 @@
 """The drain before a change, with the real Kueue: what it stops, and what goes on when it is resumed."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from pulumi.automation import OutputValue
 
 from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.quotas import TeamArgs
 from infra.clouds.kubectl import ClusterApi, connected
+from infra.engine.stack import EngineStack
 from infra.naming import flavor_name
+from infra.outputs.cluster import KEY, PLAIN_KEYS
 from rehearsal.controlplane.api import KubernetesApi
 from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 from tests.cluster.waiting import eventually
+from tests.trainstack.cli.test_access import EXPORTED
+from trainstack.cli.operations.jobs_in_use import UNKNOWN, jobs_in_use
 from trainstack.plans.draining import Draining, resume
-from trainstack.plans.jobs import Removal, effects
+from trainstack.plans.jobs import ENDS, Removal, effects
 from trainstack.queues.reading import read
 
 L4, CPU = flavor("drained", "g6.2xlarge", 2), flavor("stays", "g6.4xlarge", 2, gpus=0)
+RBAC = "rbac.authorization.k8s.io"
 TYPES = {"drained": "g6.2xlarge", "stays": "g6.4xlarge"}
 
 
@@ -31,6 +41,26 @@ def lab(api: KubernetesApi) -> Iterator[Lab]:
 def cluster(plane: ControlPlane) -> Iterator[ClusterApi]:
     with connected(None, plane.kubeconfig, writing=True) as found:
         yield found
+
+
+@pytest.fixture
+def deployer(api: KubernetesApi, plane: ControlPlane, tmp_path: Path) -> Iterator[Path]:
+    """A kubeconfig of an identity that has all rights but those on TrainJobs."""
+    name = "all-but-trainjobs"
+    about = {"apiVersion": f"{RBAC}/v1", "metadata": {"name": name}}
+    user = {"kind": "User", "name": "deployer@example.com", "apiGroup": RBAC}
+    groups = ["", "apps", "batch", "kueue.x-k8s.io", "visibility.kueue.x-k8s.io", "apiextensions.k8s.io"]
+    rules = [{"apiGroups": groups, "resources": ["*"], "verbs": ["*"]}]
+    reference = {"kind": "ClusterRole", "name": name, "apiGroup": RBAC}
+    api.create({**about, "kind": "ClusterRole", "rules": rules})
+    api.create({**about, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [user]})
+    access = plane.access.kubeconfig()
+    access["users"][0]["user"]["as"] = user["name"]
+    file = tmp_path / "kubeconfig"
+    file.write_text(json.dumps(access))
+    yield file
+    for kind in ("ClusterRoleBinding", "ClusterRole"):
+        api.delete(f"{RBAC}/v1", kind, name)
 
 
 def _stopped(lab: Lab) -> set[str]:
@@ -60,6 +90,25 @@ def test_a_team_is_drained_and_goes_on_when_the_change_is_given_up(lab: Lab, clu
     assert resume(cluster) == [namespace]
     assert _stopped(lab) == set()
     lab.runs("leaves")
+
+
+def test_jobs_are_drained_where_trainjobs_cannot_be_listed(
+    lab: Lab, deployer: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab.submit("Leaving", "leaves", gpus=1)
+    lab.nodes("leaves")
+    exported = EXPORTED.model_copy(update={"kubeconfig": deployer.read_text()})
+    outputs = {KEY: OutputValue(exported.model_dump(mode="json"), secret=False)}
+    outputs |= {key: OutputValue(getattr(exported, key), secret=False) for key in PLAIN_KEYS}
+    engine = cast(EngineStack, SimpleNamespace(outputs=lambda: outputs))
+    with jobs_in_use(engine, None, None) as jobs:
+        assert [effect for effect, _ in jobs.lines()] == [ENDS, UNKNOWN]
+        assert "Forbidden" in jobs.lines()[-1][1] and jobs.drains
+        jobs.announce()
+        jobs.drain(now=True)
+        assert lab.pods("leaves") == []
+        jobs.release()
+    assert "Forbidden" in capsys.readouterr().out
 
 
 def test_jobs_of_a_removed_pool_lose_their_place_on_it_and_count_no_failure(

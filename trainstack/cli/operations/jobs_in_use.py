@@ -1,6 +1,7 @@
 """Jobs in the cluster of a deployed stack: what an operation does to them, and their end before it starts."""
 
 import contextlib
+import itertools
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any
 import typer
 
 from components.kubernetes.charts import INSTALL_TIMEOUT_S, charts
-from infra.clouds.kubectl import ClusterApi, connected, unanswered
+from infra.clouds.kubectl import ClusterApi, connected
 from infra.engine.plan import PlannedStep
 from infra.engine.stack import EngineStack
 from infra.errors import UserError
@@ -27,6 +28,7 @@ from trainstack.plans.drains import drains
 from trainstack.plans.jobs import (
     BLOCKS,
     ENDS,
+    STAYS,
     STOPS,
     JobEffect,
     Removal,
@@ -43,6 +45,11 @@ from trainstack.queues.state import State
 UNKNOWN = "jobs unknown"
 _MISSING = 404
 _SHOWN = 20
+_HELM_S = 2 * INSTALL_TIMEOUT_S + 60
+"""Longest operation of a release: Helm applies its timeout to each step, and these charts wait in one.
+
+The rest is for requests, with their retries (helm v3.20.2 pkg/action/upgrade.go, releasingUpgrade).
+"""
 _NOTHING = Removal()
 
 
@@ -60,6 +67,8 @@ class JobsInUse:
     """What `drain` has stopped, as paths of the API server."""
     runtimes: Sequence[RuntimeUse] = ()
     """TrainJobs that keep runtimes of removed pools."""
+    runtimes_unknown: str = ""
+    """Why TrainJobs that keep runtimes are not known; empty: they are."""
     pending: Sequence[PendingRelease] = ()
     """Releases that an interrupted operation has left."""
 
@@ -69,7 +78,7 @@ class JobsInUse:
         return self.cluster is not None and bool(self.removed or self.pending)
 
     def lines(self, steps: Iterable[PlannedStep] = ()) -> list[tuple[str, str]]:
-        """Effects on jobs, with those on nodes that a plan ends: pairs of effect and job."""
+        """Effects on jobs, with those on nodes that a plan ends: pairs of effect and job, the worst first."""
         if self.unknown:
             return [(UNKNOWN, self.unknown)]
         if self.state is None:
@@ -78,16 +87,20 @@ class JobsInUse:
         named = {one.job.key for one in self.effects}
         on_nodes = on_ending_nodes(self.state, planned, [*drains(planned)])
         found = [*self.effects, *(one for one in on_nodes if one.job.key not in named)]
-        kept = [(BLOCKS, str(one)) for one in self.runtimes]
-        return [*kept, *((one.effect, str(one)) for one in found)]
+        found.sort(key=lambda one: (ENDS, STOPS, STAYS).index(one.effect))
+        rows: list[tuple[str, str]] = [(one.effect, str(one)) for one in found]
+        rows += [(BLOCKS, str(one)) for one in self.runtimes]
+        return [*rows, *([(UNKNOWN, self.runtimes_unknown)] if self.runtimes_unknown else ())]
 
     def announce(self) -> None:
-        """Print the jobs that end or stop, and the time that they get."""
-        rows = self.lines()
-        for effect, line in rows[:_SHOWN]:
-            typer.echo(f"  {effect}: {line}")
-        if rows[_SHOWN:]:
-            typer.echo(f"  and {len(rows) - _SHOWN} more jobs; `trainstack queue` lists them")
+        """Print the jobs that end, stop or stay, and the TrainJobs that keep a runtime: the first of each."""
+        for effect, rows in itertools.groupby(self.lines(), lambda row: row[0]):
+            texts = [text for _, text in rows]
+            for text in texts[:_SHOWN]:
+                typer.echo(f"  {effect}: {text}")
+            if texts[_SHOWN:]:
+                command = "kubectl get trainjobs -A" if effect == BLOCKS else "trainstack queue"
+                typer.echo(f"  {effect}: {len(texts) - _SHOWN} more; `{command}` lists them")
         jobs = self.state.jobs if self.state else ()
         old = sum(job.finished and job.namespace in self.removed.namespaces for job in jobs)
         if old:
@@ -100,7 +113,9 @@ class JobsInUse:
         none of them. Raises UserError where the cluster does not allow it.
         """
         if self.cluster is not None:
-            limit_s = 0 if now else INSTALL_TIMEOUT_S
+            if now and self.pending:
+                typer.echo("  --now: no engine or provider of the interrupted command may still run")
+            limit_s = 0 if now else _HELM_S
             settle(self.cluster, self.pending, lambda line: typer.echo(f"  {line}"), limit_s=limit_s)
         if self.cluster is not None and self.removed:
             draining = Draining(
@@ -152,19 +167,22 @@ def _found(
     removed = removal(state, wanted)
     releases = {(chart.namespace, name) for name, chart in charts().items()}
     left = pending(cluster, releases) if spec else ()  # Helm uninstalls pending ones too
-    named = [*runtime_uses(_train_jobs(cluster), removed)] if removed.flavors else []
+    named, unknown = _runtimes(cluster, removed) if removed.flavors else ([], "")
     ended = [*effects(state, removed, wanted)]
-    return JobsInUse(cluster, state, removed, ended, runtimes=named, pending=left)
+    return JobsInUse(cluster, state, removed, ended, runtimes=named, runtimes_unknown=unknown, pending=left)
 
 
-def _train_jobs(cluster: ClusterApi) -> list[Any]:
-    """All TrainJobs; none where Kubeflow Trainer is not installed. Raises UserError where they are denied."""
+def _runtimes(cluster: ClusterApi, removed: Removal) -> tuple[list[RuntimeUse], str]:
+    """TrainJobs that keep runtimes of removed pools, and the reason why they are not known.
+
+    Without them the jobs of the queues are drained all the same: `up` then fails at the runtime, by name.
+    """
     try:
-        return listed(cluster, "/apis/trainer.kubeflow.org/v1alpha1/trainjobs")
+        bodies = listed(cluster, "/apis/trainer.kubeflow.org/v1alpha1/trainjobs")
     except ListRefusedError as error:
-        if error.answer.status == _MISSING:
-            return []
-        raise unanswered(cluster, error.answer) from None
+        # 404: Kubeflow Trainer is not installed.
+        return [], "" if error.answer.status == _MISSING else f"TrainJobs: {error}"
+    return [*runtime_uses(bodies, removed)], ""
 
 
 def _connected(

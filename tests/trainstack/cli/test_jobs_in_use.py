@@ -1,0 +1,32 @@
+"""Announced effects of an operation on jobs and TrainJobs, however many there are of one kind."""
+
+import datetime
+
+import pytest
+
+from trainstack.cli.operations.jobs_in_use import JobsInUse
+from trainstack.plans.jobs import BLOCKS, ENDS, STAYS, STOPS, JobEffect, RuntimeUse
+from trainstack.queues.state import Job, State
+
+NOW = datetime.datetime(2026, 7, 1, tzinfo=datetime.UTC)
+
+
+def _effects(effect: str, count: int) -> list[JobEffect]:
+    names = [f"{effect.rsplit(maxsplit=1)[-1]}-{number}" for number in range(count)]
+    return [
+        JobEffect(Job("team-a", f"job-{name}", name, "default", "team-a", 0, NOW, ()), effect, "")  # type: ignore[arg-type]
+        for name in names
+    ]
+
+
+def test_many_trainjobs_and_jobs_that_stay_hide_no_job_that_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    uses = [RuntimeUse("team-a", f"old-{number}", "torch-l4", True) for number in range(30)]
+    found = [*_effects(STAYS, 25), *_effects(ENDS, 3), *_effects(STOPS, 21)]
+    jobs = JobsInUse(state=State(taken=NOW), effects=found, runtimes=uses)
+    assert list(dict.fromkeys(effect for effect, _ in jobs.lines())) == [ENDS, STOPS, STAYS, BLOCKS]
+    jobs.announce()
+    lines = capsys.readouterr().out.splitlines()
+    effects = dict.fromkeys(effect for effect, _ in jobs.lines())
+    shown = {effect: [line for line in lines if line.startswith(f"  {effect}: ")] for effect in effects}
+    assert [len(rows) for rows in shown.values()] == [3, 21, 21, 21]
+    assert " 1 more" in shown[STOPS][-1] and " 5 more" in shown[STAYS][-1] and " 10 more" in shown[BLOCKS][-1]
