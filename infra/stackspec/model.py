@@ -1,8 +1,9 @@
 """The base of every part of a spec, and the types that several parts share."""
 
-from typing import Annotated, Any, ClassVar, TypeVar
+import re
+from typing import Annotated, Any, ClassVar, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from infra.catalog.aws.releases import ADDON_VERSION, NODE_IMAGE
 
@@ -156,8 +157,24 @@ ZoneName = Annotated[str, _form(r"^[a-z]+-[a-z]+\d+-[a-z]$", "a zone such as us-
 TimeOfDay = Annotated[str, _form(r"^([01]\d|2[0-3]):[0-5]\d$", "a time such as 02:00")]
 """A time of the day."""
 
+# Pulumi's engine passes days and times that have no quotes as Go prints them:
+# 2027-03-31 00:00:00 +0000 UTC.
+_GO_TIME: Final = re.compile(r"^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2}) \S+$")
+
+
+def _day(value: Any) -> Any:
+    found = _GO_TIME.match(value) if isinstance(value, str) else None
+    return found[1] if found else value
+
+
+def _moment(value: Any) -> Any:
+    found = _GO_TIME.match(value) if isinstance(value, str) else None
+    return f"{found[1]}T{found[2]}{found[3]}:{found[4]}" if found else value
+
+
 Moment = Annotated[
     str,
+    BeforeValidator(_moment),
     _form(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(Z|[+-]\d{2}:\d{2})$", "a time such as 2026-12-01T11:30:00Z"),
 ]
 """A time of a day, with its offset from UTC; rules check that the time exists."""
@@ -165,7 +182,9 @@ Moment = Annotated[
 Cidr = Annotated[str, _form(r"^\d+\.\d+\.\d+\.\d+/\d+$", "an IPv4 range such as 10.0.0.0/16")]
 """An IPv4 range; rules check it further."""
 
-LastDay = Annotated[str, _form(r"^(\d{4}-\d{2}-\d{2}|never)$", "a day such as 2027-03-31, or never")]
+LastDay = Annotated[
+    str, BeforeValidator(_day), _form(r"^(\d{4}-\d{2}-\d{2}|never)$", "a day such as 2027-03-31, or never")
+]
 """An end date; rules check that the day exists."""
 
 Usd = Annotated[float, Field(gt=0)]

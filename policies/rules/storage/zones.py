@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.accelerators import EksPool
-from policies.rules.pools import NODE_GROUP
+from policies.rules.pools import NODE_GROUP, template_of
 from policies.stack import Stack
 
 _SUBNET, _LUSTRE = "aws:ec2/subnet:Subnet", "aws:fsx/lustreFileSystem:LustreFileSystem"
@@ -27,12 +27,26 @@ def accelerators_share_a_zone_with_their_data(pool: Resource, stack: Stack) -> I
         raise NotApplicableError("its machines have no accelerator")
     zones = _zones(pool, "subnetIds", stack)
     lustre = stack.once(_zones_of_lustre)
-    if lustre and not zones & lustre:
+    if lustre and not _zones_of_pool(pool, stack) & lustre:
         message = f"it is in {', '.join(sorted(zones))}, and Lustre in {', '.join(sorted(lustre))}"
         yield Violation(message, "subnetIds")
     for reached, system in stack.once(_zones_of_efs).items():
         for zone in sorted(zones - reached):
             yield Violation(f"{system} has no mount target in {zone}", "subnetIds")
+
+
+def _zones_of_pool(group: Resource, stack: Stack) -> set[str]:
+    """Zones of all groups with the launch template of `group`: a pool may have one group for each zone."""
+    template = _template(group, stack)
+    groups = [one for one in stack.all(NODE_GROUP) if template and _template(one, stack) is template]
+    return {zone for one in groups or [group] for zone in _zones(one, "subnetIds", stack)}
+
+
+def _template(group: Resource, stack: Stack) -> Resource | None:
+    try:
+        return template_of(group, stack)
+    except UndeterminedError:
+        return None
 
 
 def _needs_file_systems(stack: Stack) -> None:

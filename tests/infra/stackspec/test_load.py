@@ -28,6 +28,11 @@ def test_a_day_needs_no_quotes(tmp_path: Path) -> None:
     assert stackspec.load_file("dev", tmp_path).spec.expires_on == "2027-03-31"
 
 
+def test_a_day_without_quotes_comes_from_the_engine_as_go_prints_it(values: Values) -> None:
+    values["spec"]["expires_on"] = "2027-03-31 00:00:00 +0000 UTC"
+    assert stackspec.load("dev", values, "Pulumi.dev.yaml").spec.expires_on == "2027-03-31"
+
+
 def test_the_file_overrides_the_profile_and_explain_names_the_origin(values: Values) -> None:
     values["spec"]["on"]["nat"] = "per_zone"
     loaded = stackspec.load("dev", values, "Pulumi.dev.yaml")

@@ -8,6 +8,7 @@ from policies.resource import Resource
 from tests.policies.rules.kubernetes.test_pods import one, results
 
 LUSTRE, EFS = "aws:fsx/lustreFileSystem:LustreFileSystem", "aws:efs/fileSystem:FileSystem"
+POOL = "aws:eks/nodeGroup:NodeGroup"
 SERVICES_KEY = "arn:aws:kms:us-east-1:123456789012:key/of-fsx"
 
 
@@ -178,7 +179,7 @@ SUBNETS = [made("aws:ec2/subnet:Subnet", zone, availabilityZone=zone) for zone i
 
 
 def pool(*zones: str, image: str = "AL2023_x86_64_NVIDIA", **props: Any) -> Resource:
-    return made("aws:eks/nodeGroup:NodeGroup", "pool", subnetIds=list(zones), amiType=image, **props)
+    return made(POOL, "pool", subnetIds=list(zones), amiType=image, **props)
 
 
 def target(zone: str) -> Resource:
@@ -204,6 +205,20 @@ def target(zone: str) -> Resource:
             "undetermined",
         ),
         ([pool("elsewhere"), lustre(subnetIds="a")], "undetermined"),
+        # The groups of one pool, one in each zone.
+        (
+            [
+                made("aws:ec2/launchTemplate:LaunchTemplate", "lt"),
+                *(
+                    made(
+                        POOL, f"pool-{zone}", subnetIds=[zone], amiType="NVIDIA", launchTemplate={"id": "lt"}
+                    )
+                    for zone in "ab"
+                ),
+                lustre(subnetIds="a"),
+            ],
+            "pass",
+        ),
     ],
 )
 def test_accelerators_are_beside_their_data(resources: list[Resource], expected: str) -> None:
