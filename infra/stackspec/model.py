@@ -174,8 +174,8 @@ def _moment(value: Any) -> Any:
 
 Moment = Annotated[
     str,
-    BeforeValidator(_moment),
     _form(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(Z|[+-]\d{2}:\d{2})$", "a time such as 2026-12-01T11:30:00Z"),
+    BeforeValidator(_moment),
 ]
 """A time of a day, with its offset from UTC; rules check that the time exists."""
 
@@ -183,7 +183,9 @@ Cidr = Annotated[str, _form(r"^\d+\.\d+\.\d+\.\d+/\d+$", "an IPv4 range such as 
 """An IPv4 range; rules check it further."""
 
 LastDay = Annotated[
-    str, BeforeValidator(_day), _form(r"^(\d{4}-\d{2}-\d{2}|never)$", "a day such as 2027-03-31, or never")
+    str,
+    _form(r"^(\d{4}-\d{2}-\d{2}|never)$", "a day such as 2027-03-31, or never"),
+    BeforeValidator(_day),
 ]
 """An end date; rules check that the day exists."""
 
