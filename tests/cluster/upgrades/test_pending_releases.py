@@ -1,18 +1,22 @@
 """Records of Helm on a real API server, as an interrupted operation leaves them, and as they change later."""
 
+import datetime
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from components.kubernetes.charts import INSTALL_TIMEOUT_S
 from infra.clouds.kubectl import ApiResponse, ClusterApi, connected
 from infra.errors import UserError
 from rehearsal.controlplane.api import KubernetesApi
 from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.waiting import eventually
+from trainstack.cli.operations.jobs_in_use import JobsInUse
 from trainstack.plans import releases
 
 NAME = "some-chart"
@@ -77,9 +81,9 @@ def test_secrets_without_a_name_and_those_of_other_namespaces_are_no_releases(
     record(api, namespace, 1)
     labels = {"owner": "helm", "status": "pending-upgrade"}
     about = {"name": "of-a-member", "namespace": "default", "labels": labels}
-    api.create({"apiVersion": "v1", "kind": "Secret", "metadata": about})
     api.create({"apiVersion": "v1", "kind": "Secret", "metadata": {**about, "namespace": namespace}})
     try:
+        api.create({"apiVersion": "v1", "kind": "Secret", "metadata": about})
         found = releases.pending(cluster, {(namespace, NAME), ("kube-system", NAME)})
     finally:
         api.delete("v1", "Secret", "of-a-member", "default")
@@ -183,3 +187,27 @@ def test_the_rollback_after_an_upgrade_that_failed_is_waited_for(
     settled(watched, namespace, limit_s=3600)
     assert watched.count > 6 and releases.pending(cluster, {(namespace, NAME)}) == []
     assert api.find("v1", "Secret", after, namespace)
+
+
+class Later(Watched):
+    """A connection whose server has a later clock: by these seconds at each request."""
+
+    late: Iterator[int]
+
+    def get(self, path: str, accept: str = "application/json", **query: str) -> ApiResponse:
+        answer = super().get(path, accept, **query)
+        if not answer.date or "limit" in query:
+            return answer
+        return replace(answer, date=answer.date + datetime.timedelta(seconds=next(self.late)))
+
+
+def test_up_deletes_no_record_of_a_helm_that_may_still_run(
+    cluster: ClusterApi, api: KubernetesApi, namespace: str
+) -> None:
+    name = record(api, namespace, 2)
+    # Each step of Helm may use the whole timeout.
+    seconds = iter([INSTALL_TIMEOUT_S + 1, 2 * INSTALL_TIMEOUT_S, 3 * INSTALL_TIMEOUT_S])
+    later = Later(cluster, lambda *_: None)
+    later.late = seconds
+    JobsInUse(later, pending=releases.pending(cluster, {(namespace, NAME)})).drain(now=False)
+    assert not [*seconds] and api.find("v1", "Secret", name, namespace) is None
