@@ -1,10 +1,14 @@
 """Announced effects of an operation on jobs and TrainJobs, however many there are of one kind."""
 
 import datetime
+from dataclasses import replace
 
 import pytest
 
-from trainstack.cli.operations.jobs_in_use import JobsInUse
+from tests.trainstack.cli.command import checked
+from tests.trainstack.cli.test_summary import preview
+from trainstack.cli.operations.jobs_in_use import UNKNOWN, JobsInUse
+from trainstack.cli.operations.preview import print_preview_json
 from trainstack.plans.jobs import BLOCKS, ENDS, STAYS, STOPS, JobEffect, RuntimeUse
 from trainstack.queues.state import Job, State
 
@@ -30,3 +34,12 @@ def test_many_trainjobs_and_jobs_that_stay_hide_no_job_that_ends(capsys: pytest.
     shown = {effect: [line for line in lines if line.startswith(f"  {effect}: ")] for effect in effects}
     assert [len(rows) for rows in shown.values()] == [3, 21, 21, 21]
     assert " 1 more" in shown[STOPS][-1] and " 5 more" in shown[STAYS][-1] and " 10 more" in shown[BLOCKS][-1]
+
+
+def test_every_effect_is_one_of_the_published_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    found = [*_effects(STAYS, 1), *_effects(ENDS, 1), *_effects(STOPS, 1)]
+    uses = [RuntimeUse("team-a", "old", "torch-l4", False)]
+    jobs = JobsInUse(state=State(taken=NOW), effects=found, runtimes=uses, runtimes_unknown="HTTP503")
+    print_preview_json(replace(preview(NOW.date()), jobs=jobs.lines()))
+    kinds = [row["kind"] for row in checked(capsys.readouterr().out)["ends"]]
+    assert kinds == [ENDS, STOPS, STAYS, BLOCKS, UNKNOWN]
