@@ -21,6 +21,6 @@ _ENDED: Final = {
 
 
 def ended(errors: Iterable[str]) -> list[str]:
-    """What to do about each login that ended, by the texts of errors; empty without any."""
+    """Fixes for each login that ended, by the texts of errors; empty without any."""
     texts = list(errors)
     return [fix for fix, pattern in _ENDED.items() if any(pattern.search(text) for text in texts)]

@@ -20,8 +20,8 @@ class ReceiverSpec(Model):
     """Name of the receiver."""
 
     kind: Literal["pagerduty", "opsgenie", "slack", "webhook"]
-    """Service: `pagerduty` (Events API v2), `opsgenie`, `slack` (incoming webhook) or `webhook`
-    (Alertmanager's JSON, version 4)."""
+    """Service: `pagerduty` (Events API v2), `opsgenie` (its API ends on 2027-04-05), `slack` (incoming
+    webhook) or `webhook` (Alertmanager's JSON, version 4)."""
 
     key: SecretKey | None = None
     """Key of the Secret `alert-receivers` with the integration key, API key or URL; null: the name."""

@@ -8,7 +8,16 @@ import typer
 
 from infra.errors import Problem, UserError
 from trainstack.cli.output import format_option, print_json, print_lines, print_table
-from trainstack.cli.scope import Context, Everyone, Kubeconfig, Login, Namespace, OfStack, OfTeam, scope
+from trainstack.cli.scope import (
+    ClusterLogin,
+    Context,
+    Everyone,
+    Kubeconfig,
+    Namespace,
+    OfStack,
+    OfTeam,
+    scope,
+)
 from trainstack.cli.stack import Rehearse
 
 SCHEMA = "trainstack.ledger/1"
@@ -45,7 +54,7 @@ def ledger(
         raise UserError([Problem("--month", month, "must be a month", fix, code="month-invalid")])
     found: list[books.Month] = []
     problems: list[Problem] = []
-    login = Login(kubeconfig, context, namespace, everyone)
+    login = ClusterLogin(kubeconfig, context, namespace, everyone)
     with scope(stack, team, login, rehearse=rehearse) as of:
         for space, name in of.teams.items():
             if of.only in (None, space):

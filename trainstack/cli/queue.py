@@ -3,7 +3,16 @@
 import typer
 
 from trainstack.cli.output import Format, FormatOption, print_json, print_lines, print_table
-from trainstack.cli.scope import Context, Everyone, Kubeconfig, Login, Namespace, OfStack, OfTeam, scope
+from trainstack.cli.scope import (
+    ClusterLogin,
+    Context,
+    Everyone,
+    Kubeconfig,
+    Namespace,
+    OfStack,
+    OfTeam,
+    scope,
+)
 from trainstack.cli.stack import Rehearse, Stack
 
 app = typer.Typer(help="Show running and waiting jobs of a cluster, with reasons and estimated starts.")
@@ -33,7 +42,7 @@ def queue(
     from trainstack.queues import table  # noqa: PLC0415
     from trainstack.queues.reading import read  # noqa: PLC0415
 
-    login = Login(kubeconfig, context, namespace, everyone)
+    login = ClusterLogin(kubeconfig, context, namespace, everyone)
     with scope(stack, team, login, rehearse=rehearse) as found_in:
         state = read(found_in.cluster, found_in.only)
     found = reports.report(state, found_in.name, found_in.teams, found_in.only)

@@ -55,7 +55,7 @@ Everyone = Annotated[
 
 
 @dataclass(frozen=True)
-class Login:
+class ClusterLogin:
     """Options that select a cluster and a team without a stack."""
 
     kubeconfig: Path | None = None
@@ -89,7 +89,7 @@ class Scope:
 
 
 @contextmanager
-def scope(stack: str | None, team: str, login: Login, *, rehearse: bool) -> Iterator[Scope]:
+def scope(stack: str | None, team: str, login: ClusterLogin, *, rehearse: bool) -> Iterator[Scope]:
     """Connect to the cluster of a stack or, without one, of the kubeconfig. Raises UserError."""
     from infra.clouds.kubectl import connected  # noqa: PLC0415 - help needs none of them
 
@@ -110,7 +110,7 @@ def scope(stack: str | None, team: str, login: Login, *, rehearse: bool) -> Iter
         yield Scope(exported.stack, cluster, teams, only)
 
 
-def _conflicts(stack: str | None, team: str, login: Login, *, rehearse: bool) -> Iterator[Problem]:
+def _conflicts(stack: str | None, team: str, login: ClusterLogin, *, rehearse: bool) -> Iterator[Problem]:
     code = "option-conflict"
     if stack is not None:
         rule = "selects a cluster or a team without a stack"
@@ -129,7 +129,7 @@ def _conflicts(stack: str | None, team: str, login: Login, *, rehearse: bool) ->
         yield Problem("--kubeconfig", str(login.kubeconfig), "no such file", fix, code="kubeconfig-missing")
 
 
-def _of_cluster(cluster: "ClusterApi", team: str, login: Login) -> Scope:
+def _of_cluster(cluster: "ClusterApi", team: str, login: ClusterLogin) -> Scope:
     """The teams that the API server names. Raises UserError where it names none to this login."""
     path, value = ("--team", team) if team else ("--namespace", login.namespace)
     named = _namespace(team) if team else login.namespace

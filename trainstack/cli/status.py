@@ -9,7 +9,7 @@ from trainstack.cli.stack import Rehearse, Stack
 if TYPE_CHECKING:  # help needs none of them
     from infra.gate import Gate
     from infra.outputs.cluster import StackOutputs
-    from trainstack.cli.operations.firing import Alerts
+    from trainstack.cli.operations.firing import FiringAlerts
     from trainstack.cli.operations.session import Session
 
 SCHEMA = "trainstack.status/1"
@@ -66,16 +66,16 @@ def status(stack: Stack, rehearse: Rehearse = False, form: FormatOption = Format
     print_fields([*rows, *(_rehearsal(live) if live else ())])
 
 
-def _alerts(session: "Session", exported: "StackOutputs | None") -> "Alerts | None":
+def _alerts(session: "Session", exported: "StackOutputs | None") -> "FiringAlerts | None":
     """Alerts that fire; None for a stack without monitoring in a cluster."""
     from infra.stackspec.layouts import ClusterLayout  # noqa: PLC0415
-    from trainstack.cli.operations.firing import Alerts, firing  # noqa: PLC0415
+    from trainstack.cli.operations.firing import FiringAlerts, firing  # noqa: PLC0415
 
     layout = session.loaded.spec.layout
     if exported is None or not isinstance(layout, ClusterLayout) or layout.monitoring.kind == "none":
         return None
     if session.rehearsal is not None:
-        return Alerts(why="a rehearsal does not run what charts install")
+        return FiringAlerts(why="a rehearsal does not run what charts install")
     return firing(exported.kubeconfig)
 
 

@@ -1,6 +1,7 @@
 """`trainstack versions`: pinned versions of a stack, newer ones, and the nodes that an update drains."""
 
 import datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,6 +69,8 @@ def show(stack: str, folder: Path, *, update: bool, kubernetes: bool = False, as
     of_minor: list[Row] = []
     if minor:  # what runs on it has versions of its own
         of_minor = pinned.rows(moved(spec, minor))
+        if problems := [*_unknown_on(minor, of_minor)]:
+            raise UserError(problems)
         newer = [row for row in of_minor if row.is_newer]
     written = _update(stack, folder, newer, minor) if update else 0
     if as_json:
@@ -104,6 +107,15 @@ def _next_minor(rows: list["Row"]) -> str:
     raise UserError([Problem("--kubernetes", row.pin.version, rule, fix, code="no-newer-kubernetes")])
 
 
+def _unknown_on(minor: str, rows: list["Row"]) -> Iterator[Problem]:
+    """A problem for each pin whose version on a minor version of Kubernetes is unknown."""
+    for row in rows:
+        if row.pin.kind != "Kubernetes" and row.pin.version and row.newest is None:
+            rule = f"its version on Kubernetes {minor} is unknown: {row.error or 'none is offered'}"
+            fix = "Try again later, or write the versions into the stack file yourself."
+            yield Problem(f"{row.pin.kind} {row.pin.name}", None, rule, fix, code="no-version-for-kubernetes")
+
+
 def _update(stack: str, folder: Path, newer: list["Row"], minor: str | None) -> int:
     """Write newer versions into the stack file; how many.
 
@@ -116,10 +128,10 @@ def _update(stack: str, folder: Path, newer: list["Row"], minor: str | None) -> 
     image = next((row.newest for row in newer if row.pin.kind == "node image"), None)
     path = folder / f"Pulumi.{stack}.yaml"
     before = path.read_bytes()
-    stack_file.update(path, addons, image, datetime.date.today(), kubernetes=minor)
     try:
+        stack_file.update(path, addons, image, datetime.date.today(), kubernetes=minor)
         stackspec.load_file(stack, folder)
-    except UserError:
+    except BaseException:
         path.write_bytes(before)
         raise
     return len(addons) + bool(image) + bool(minor)

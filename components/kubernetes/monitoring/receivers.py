@@ -8,7 +8,7 @@ SECRET = "alert-receivers"  # noqa: S105 - its name
 _FOLDER = f"/etc/alertmanager/{SECRET}"
 _PAGERDUTY_EU = "https://events.eu.pagerduty.com/v2/enqueue"
 _OPSGENIE_EU = "https://api.eu.opsgenie.com/"
-# A group has the alerts of one name and team, which have one page.
+# A group has the alerts of one name, team and severity, which have one page.
 _PAGE = "{{ .CommonAnnotations.runbook_url }}"
 _SEVERITY = '{{ or .CommonLabels.severity "error" }}'
 _PRIORITY = '{{ if eq .CommonLabels.severity "critical" }}P1{{ else }}P3{{ end }}'

@@ -87,7 +87,8 @@ def _paged(receiver: ReceiverArgs) -> dict[str, Any]:
     matchers = [f'severity=~"{"|".join(receiver["severities"])}"']
     if "team" in receiver:
         matchers.append(_of(receiver["team"]["namespace"], receiver["team"]["name"]))
-    return {"receiver": page_name(receiver), "matchers": matchers, "continue": True}
+    by = ["alertname", "team", "severity"]
+    return {"receiver": page_name(receiver), "matchers": matchers, "group_by": by, "continue": True}
 
 
 def _of(namespace: str, name: str) -> str:

@@ -78,7 +78,7 @@ def memory_gib(expected: int, series_kib: int = _SERIES_KIB) -> int:
 
 
 def memory_problems(path: str, wanted: int, expected: int) -> Iterator[Problem]:
-    """Prometheus starts with the limit that was set: an operator may know better than the estimate."""
+    """The limit that was set is not below the least that was measured; the estimate is higher."""
     least = memory_gib(expected, _LEAST_SERIES_KIB)
     if wanted < least:
         rule = f"the {expected:,} series of all nodes and teams need at least {least} GiB"

@@ -47,7 +47,7 @@ def uses(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec) -> Iterator[Usa
         for name, key, gb in homes:
             yield tariff.use(name, key, Assumed(len(spec.teams) * gb, f"GB: {gb} GB a team"))
     lustre = spec.data.shared_fs
-    # Lustre is in one zone; whoever reads it from another pays for both directions' ends of each byte.
+    # Lustre is in one zone; a byte that a node of another zone reads is billed going out and coming in.
     if lustre and (
         outside := sum(running[one.name] * _share(one.zones, lustre.zone) for one in layout.pools)
     ):

@@ -18,7 +18,7 @@ from infra.jobs.packing.ignore_files import (
 )
 from infra.jobs.packing.links import followed
 from infra.jobs.packing.names import has_control_characters, local, name_of, shown, text_of
-from infra.jobs.packing.opening import ChangedError, FileState, opened_folder, read_file, state_of
+from infra.jobs.packing.opening import FileChangedError, FileState, opened_folder, read_file, state_of
 
 MOST_MB = 200
 MOST_FILES = 20_000
@@ -180,7 +180,7 @@ def _patterns_of(here: int, base: str) -> Iterator[IgnoreFile]:
     for name in IGNORE_FILES:
         try:
             found = read_file(name.encode(), here, _IGNORE_FILE_BYTES)
-        except (FileNotFoundError, ChangedError):
+        except (FileNotFoundError, FileChangedError):
             continue
         except OSError as error:
             if error.errno == errno.ELOOP:

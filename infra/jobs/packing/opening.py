@@ -28,7 +28,7 @@ class FileState(NamedTuple):
     executable: bool
 
 
-class ChangedError(Exception):
+class FileChangedError(Exception):
     """A file that changed after it was listed."""
 
 
@@ -55,7 +55,7 @@ def opened_folder(name: bytes, above: int | None = None) -> Iterator[int]:
 def read_file(name: bytes, above: int, most: int) -> tuple[bytes, FileState] | None:
     """At most `most` + 1 bytes of a regular file in the folder `above`, and its state; None for another kind.
 
-    Raises ChangedError for a file that changes meanwhile, OSError for one that cannot be opened.
+    Raises FileChangedError for a file that changes meanwhile, OSError for one that cannot be opened.
     """
     descriptor = os.open(name, _FILE, dir_fd=above)
     before = os.fstat(descriptor)
@@ -67,26 +67,26 @@ def read_file(name: bytes, above: int, most: int) -> tuple[bytes, FileState] | N
         while len(content) <= most and (block := file.read(min(_BLOCK, most + 1 - len(content)))):
             content += block
         if state_of(os.fstat(descriptor)) != state_of(before):
-            raise ChangedError
+            raise FileChangedError
         return bytes(content), state_of(before)
 
 
 def read_listed(root: int, path: str, listed: FileState) -> bytes:
     """The content of a listed file below the folder `root`, in the state in which it was listed.
 
-    Raises ChangedError, and OSError for a file that cannot be opened.
+    Raises FileChangedError, and OSError for a file that cannot be opened.
     """
     *folders, name = bytes_of(path).split(b"/")
     try:
         found = _below(root, folders, name, listed.size)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise ChangedError from error
+        raise FileChangedError from error
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise ChangedError from error
+            raise FileChangedError from error
         raise
     if found is None or found[1] != listed or len(found[0]) != listed.size:
-        raise ChangedError
+        raise FileChangedError
     return found[0]
 
 

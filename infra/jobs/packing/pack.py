@@ -17,7 +17,7 @@ from infra.jobs.packing.folder import LEAVE_OUT, FolderContents, changed, survey
 from infra.jobs.packing.hints import hints
 from infra.jobs.packing.links import relative
 from infra.jobs.packing.names import bytes_of, name_of, shown, text_of
-from infra.jobs.packing.opening import ChangedError, opened_folder, read_listed
+from infra.jobs.packing.opening import FileChangedError, opened_folder, read_listed
 from infra.jobs.packing.requirement_files import RequirementFiles
 from infra.jobs.packing.secret_names import named_like_a_secret
 from infra.jobs.packing.secret_texts import secrets_in
@@ -108,7 +108,7 @@ def _read(root: int, found: FolderContents, problems: list[Problem]) -> Iterator
     for path, listed in found.files.items():
         try:
             yield path, read_listed(root, path, listed)
-        except ChangedError:
+        except FileChangedError:
             problems.append(changed(path))
         except OSError as error:
             problems.append(unreadable(path, error))

@@ -32,7 +32,7 @@ def cluster(plane: ControlPlane) -> Iterator[ClusterApi]:
 def stranger(plane: ControlPlane, tmp_path: Path) -> Iterator[ClusterApi]:
     """The connection of an identity without rights."""
     access = plane.access.kubeconfig()
-    access["users"][0]["user"]["as"] = "nobody@example.com"
+    access["users"][0]["user"]["as"] = "stranger@example.com"
     file = tmp_path / "kubeconfig"
     file.write_text(json.dumps(access))
     with connected(None, file, writing=True) as found:

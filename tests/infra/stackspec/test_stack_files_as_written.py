@@ -73,7 +73,7 @@ def test_a_range_of_clients_has_a_prefix_length(cidr: str, shipped: str, values:
     assert (problem.code, problem.path) == ("not-an-ipv4-network", "layout.api_access[0]")
 
 
-def test_an_address_alone_is_told_as_a_range(values: Values) -> None:
+def test_an_address_alone_is_reported_as_a_range(values: Values) -> None:
     values["spec"]["layout"]["api_access"] = ["198.51.100.7"]
     (problem,) = problems(values)
     assert "198.51.100.7/32" in problem.fix
@@ -86,7 +86,7 @@ def test_a_number_is_a_number(value: object, code: str, values: Values) -> None:
     assert (problem.code, problem.path) == (code, "budget.monthly_usd")
 
 
-def test_a_guarantee_is_a_number_and_other_problems_are_told_beside_it(values: Values) -> None:
+def test_a_guarantee_is_a_number_and_other_problems_are_reported_beside_it(values: Values) -> None:
     values["spec"]["teams"][0]["gpus"] = {"a100": True}
     values["spec"]["owner"] = 3
     values["spec"]["data"]["shared_fs"] = {

@@ -106,6 +106,20 @@ def test_a_version_that_the_stack_file_would_be_refused_with_is_not_written(tmp_
 
 
 @pytest.mark.usefixtures("answers")
+def test_a_pinned_addon_without_a_version_for_the_next_kubernetes_stops_the_update(tmp_path: Path) -> None:
+    path, pinned = (
+        tmp_path / SHIPPED.name,
+        "    on:\n      addon_versions: {metrics-server: v0.9.0-eksbuild.7}\n",
+    )
+    before = SHIPPED.read_text().replace("    on:\n", pinned)
+    path.write_text(before)
+    with pytest.raises(UserError) as caught:
+        show("dev-aws", tmp_path, update=True, kubernetes=True)
+    assert caught.value.codes == (("no-version-for-kubernetes", "add-on metrics-server"),)
+    assert path.read_text() == before
+
+
+@pytest.mark.usefixtures("answers")
 def test_the_newest_minor_version_has_no_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / SHIPPED.name
     path.write_text(SHIPPED.read_text())

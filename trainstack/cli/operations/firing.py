@@ -42,7 +42,7 @@ class FiringAlert:
 
 
 @dataclass(frozen=True)
-class Alerts:
+class FiringAlerts:
     """Alerts that fire; unknown where `why` has a reason."""
 
     firing: Sequence[FiringAlert] = ()
@@ -62,7 +62,7 @@ class Alerts:
         yield from ((one.severity or "alert", str(one)) for one in self.firing)
 
 
-def firing(kubeconfig: str) -> Alerts:
+def firing(kubeconfig: str) -> FiringAlerts:
     """The alerts of the cluster of a kubeconfig, worst first; unknown where they cannot be read."""
     try:
         with _forwarded(kubeconfig) as address, requests.Session() as session:
@@ -71,18 +71,18 @@ def firing(kubeconfig: str) -> Alerts:
             response.raise_for_status()
             return parsed(response.json())
     except (_UnreachableError, requests.RequestException) as error:
-        return Alerts(why=f"Alertmanager is not reachable: {error}")
+        return FiringAlerts(why=f"Alertmanager is not reachable: {error}")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        return Alerts(why=f"Alertmanager's answer cannot be read: {error!r}")
+        return FiringAlerts(why=f"Alertmanager's answer cannot be read: {error!r}")
 
 
-def parsed(rows: Sequence[Mapping[str, Any]]) -> Alerts:
+def parsed(rows: Sequence[Mapping[str, Any]]) -> FiringAlerts:
     """The alerts in a response of Alertmanager (v0.34.1 api/v2/openapi.yaml, `gettableAlerts`)."""
     names = {row["labels"]["alertname"] for row in rows}
     found = [_alert(row) for row in rows if row["status"]["state"] == "active"]
     shown = [one for one in found if one.name != _ALWAYS]
     why = "" if _ALWAYS in names else f"{_ALWAYS} is missing: Alertmanager gets no alerts from Prometheus"
-    return Alerts(sorted(shown, key=_rank), why)
+    return FiringAlerts(sorted(shown, key=_rank), why)
 
 
 def _alert(row: Mapping[str, Any]) -> FiringAlert:

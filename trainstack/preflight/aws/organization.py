@@ -28,17 +28,13 @@ _BY_ORGANIZATION = ("service control policy", "resource control policy")
 def policies(account: Account) -> Iterator[Answer]:
     """Requests of EC2 that published policies of organizations deny are allowed to the deployer."""
     denied = False
-    requests = _requests(account)
-    asked = ", ".join(operation.replace("_", "-") for operation in requests)
-    for operation, values in requests.items():
-        answer = _tried(account, operation, values)
+    for operation, asked in _requests(account).items():
+        answer = _tried(account, operation, asked)
         if answer is not None:
             denied = True
             yield answer
     if not denied:
-        yield Answer(
-            CHECK, State.READY, f"allowed to these credentials, with the tags of the stack: aws ec2 {asked}"
-        )
+        yield Answer(CHECK, State.READY, "no policy denies networks, tags and disks as the stack makes them")
 
 
 def _requests(account: Account) -> Mapping[str, Mapping[str, Any]]:

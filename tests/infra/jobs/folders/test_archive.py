@@ -246,7 +246,7 @@ def test_a_file_that_grows_without_end_is_not_read_without_end(tmp_path: Path) -
             try:
                 while (folder / "train.py").stat().st_size == status.st_size:
                     pass
-                with pytest.raises(opening.ChangedError):
+                with pytest.raises(opening.FileChangedError):
                     opening.read_listed(root, "train.py", listed)
             finally:
                 done.set()
