@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rehearsal.jobs.running import python_environment
 from rehearsal.workloads.process import ContainerProcess
 from rehearsal.workloads.rewriting import Host as Place
 from rehearsal.workloads.rewriting import LocalNames, rewrite
@@ -41,10 +42,14 @@ class MachineProcess:
 
         `job` identifies the job and is the same for all its machines.
         """
+        clean = clean_start(self.folder, self.name)
+        python = python_environment.create(self.folder / "python")
+        own = {"PATH": f"{python.parent}:{clean['PATH']}", "VIRTUAL_ENV": str(python.parents[1])}
         here = {**dict.fromkeys(INTERFACES, "lo"), **dict.fromkeys(_PORTS, port_of_run(job))}
-        env = {**clean_start(self.folder, self.name), **_SHARED, **environment, **here}
+        env = {**clean, **own, **_SHARED, **environment, **here}
+        words = tuple(str(python) if word == sys.executable else word for word in argv)
         self.process = ContainerProcess(
-            ProcessPlan(argv=tuple(argv), env=env, cwd=self.folder / "home"), self.log, cpus, grace_s
+            ProcessPlan(argv=words, env=env, cwd=self.folder / "home"), self.log, cpus, grace_s
         )
 
     def exit_code(self) -> int | None:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from smoke_training.job import run as around
 from smoke_training.job.aws.folders import below
 from tests.smoke_training.job.conftest import Make
 from tests.smoke_training.job.managed import clean
+from tests.smoke_training.job.wheels import wheel
 
 HELLO = """
 import json, os, sys
@@ -172,19 +172,6 @@ def test_a_script_whose_name_begins_with_a_dash_is_no_option(job: Make) -> None:
     (made.code / "-c.py").write_text("print('ran')\n")
     code, said = made.run()
     assert code == 0 and "ran" in said, said
-
-
-def wheel(folder: Path) -> None:
-    """A package of one module, as small as pip takes it."""
-    about = {
-        "METADATA": "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
-        "WHEEL": "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        "RECORD": "",
-    }
-    with zipfile.ZipFile(folder / "demo-1.0-py3-none-any.whl", "w") as archive:
-        archive.writestr("demo.py", "VALUE = 42\n")
-        for name, text in about.items():
-            archive.writestr(f"demo-1.0.dist-info/{name}", text)
 
 
 def test_requirements_are_installed_first(job: Make, tmp_path: Path) -> None:

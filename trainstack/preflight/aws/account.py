@@ -51,17 +51,28 @@ class Account:
                 return None
             raise
 
-    def keyless_log_group(self, check: str, name: str, kind: str) -> Answer:
-        """The answer about a log group that does not exist, or has a key and so belongs to the stack.
+    def foreign_log_group(self, check: str, name: str, kind: str, *, shared: bool = False) -> Answer:
+        """The answer about a log group that does not exist, or has the tag of the stack.
 
-        `up` fails with ResourceAlreadyExistsException for one without a key.
+        `up` fails with ResourceAlreadyExistsException for any other. Others may log to a `shared` one.
         """
-        found = self.pages("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=name)
-        if not any(group["logGroupName"] == name and not group.get("kmsKeyId") for group in found):
-            return Answer(check, State.READY, f"no log group of {kind} exists")
+        groups = self.pages("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=name)
+        found = next((group for group in groups if group["logGroupName"] == name), None)
+        tags = self._tags(found) if found else {}
+        if found is None or tags.get(STACK_TAG) == self.spec.name:
+            return Answer(check, State.READY, f"no other log group of {kind} exists")
         text = f"the log group {name} of {kind} exists, so up could not create it"
+        if STACK_TAG in tags:
+            text += f"; it belongs to the stack {tags[STACK_TAG]}"
         fix = f"aws logs delete-log-group --region {self.spec.region} --log-group-name {name}"
+        if shared or STACK_TAG in tags or found.get("kmsKeyId"):
+            fix = "Deploy to another account or region: others may use the group."
         return Answer(check, State.SHORT, text, fix)
+
+    def _tags(self, group: dict[str, Any]) -> dict[str, str]:
+        arn = group.get("logGroupArn") or group["arn"].removesuffix(":*")
+        found: dict[str, str] = self.client("logs").list_tags_for_resource(resourceArn=arn)["tags"]
+        return found
 
     def owns(self, tags: list[dict[str, str]]) -> bool:
         """Return whether a resource with these tags belongs to the stack."""

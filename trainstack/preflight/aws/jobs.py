@@ -67,19 +67,10 @@ def _unusable(one: JobMachineSpec, found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def log_group(account: Account) -> Iterator[Answer]:
-    """The log groups of jobs and notebooks do not exist, or have a key and so belong to the stack.
+    """The log groups of jobs and notebooks do not exist, or belong to the stack.
 
     An account has one of each per region. The service creates it with the first job or notebook, without a
     key and kept forever; `up` then fails with ResourceAlreadyExistsException.
     """
     for name, writer in _LOGS.items():
-        yield account.keyless_log_group("job-logs", name, writer)
-
-
-def _values(account: Account) -> Mapping[str, float]:
-    """Quotas of the service by name: those of the account, else the defaults."""
-    found: dict[str, float] = {}
-    for operation in ("list_aws_default_service_quotas", "list_service_quotas"):
-        rows = account.pages("service-quotas", operation, "Quotas", ServiceCode=_SERVICE)
-        found |= {row["QuotaName"]: float(row["Value"]) for row in rows}
-    return found
+        yield account.foreign_log_group("job-logs", name, writer, shared=True)

@@ -28,13 +28,17 @@ _BY_ORGANIZATION = ("service control policy", "resource control policy")
 def policies(account: Account) -> Iterator[Answer]:
     """Requests of EC2 that published policies of organizations deny are allowed to the deployer."""
     denied = False
-    for operation, asked in _requests(account).items():
-        answer = _tried(account, operation, asked)
+    requests = _requests(account)
+    asked = ", ".join(operation.replace("_", "-") for operation in requests)
+    for operation, values in requests.items():
+        answer = _tried(account, operation, values)
         if answer is not None:
             denied = True
             yield answer
     if not denied:
-        yield Answer(CHECK, State.READY, "no policy denies networks, tags and disks as the stack makes them")
+        yield Answer(
+            CHECK, State.READY, f"allowed to these credentials, with the tags of the stack: aws ec2 {asked}"
+        )
 
 
 def _requests(account: Account) -> Mapping[str, Mapping[str, Any]]:

@@ -107,10 +107,10 @@ def _ids(account: Account) -> Mapping[str, str]:
 
 
 def leftovers(account: Account) -> Iterator[Answer]:
-    """The log group of the cluster does not exist, or has a key and so belongs to the stack.
+    """The log group of the cluster does not exist, or belongs to the stack.
 
     Late logs of a destroyed cluster create its group again, without a key, and `up` fails with
     ResourceAlreadyExistsException. Source: terraform-aws-modules/terraform-aws-eks issues 920 and 2763.
     """
     name = f"/aws/eks/{account.spec.name}/cluster"
-    yield account.keyless_log_group("leftovers", name, "an earlier cluster")
+    yield account.foreign_log_group("leftovers", name, "an earlier cluster")

@@ -141,8 +141,10 @@ def test_up_begins_nothing_where_it_could_not_finish(cloud: Cloud, number: str) 
         cloud.answers("eks", "describe_cluster_versions", {"clusterVersions": [old]})
         for _ in range(3):
             cloud.refuses("iam", "get_role", "NoSuchEntity")
-        left = {"logGroupName": f"/aws/eks/{STACK}/cluster"}
+        name = f"/aws/eks/{STACK}/cluster"
+        left = {"logGroupName": name, "arn": f"arn:aws:logs:us-east-1:{ACCOUNT}:log-group:{name}:*"}
         cloud.answers("logs", "describe_log_groups", {"logGroups": [left]})
+        cloud.answers("logs", "list_tags_for_resource", {"tags": {}})
         cloud.answers("eks", "describe_cluster", {"cluster": {"endpoint": "https://127.0.0.1.invalid"}})
     assert refused() - {"aws-cli"} == (
         {"kubernetes-version", "principals", "leftovers", "way-in"} if number == ACCOUNT else {"identity"}

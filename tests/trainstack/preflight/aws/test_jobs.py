@@ -26,14 +26,21 @@ def account(cloud: Any, schedule: str | None = None, **layout: Any) -> Account:
     return Account(spec, spec.layout, spec.on, cloud)
 
 
-@pytest.mark.parametrize(("key", "state"), [(None, State.SHORT), ("arn:aws:kms:::key/1", State.READY)])
-def test_log_groups_of_former_jobs_and_notebooks_stand_in_the_way(key: str | None, state: State) -> None:
+@pytest.mark.parametrize(
+    ("owner", "state"), [(None, State.SHORT), ("another", State.SHORT), (SMALL, State.READY)]
+)
+def test_log_groups_of_others_stand_in_the_way_and_are_not_deleted(owner: str | None, state: State) -> None:
     cloud = Cloud()
     for name in ("TrainingJobs", "studio"):
-        group = {"logGroupName": f"/aws/sagemaker/{name}", **({"kmsKeyId": key} if key else {})}
-        cloud.answers("logs", "describe_log_groups", {"logGroups": [group]})
+        group = f"/aws/sagemaker/{name}"
+        arn = f"arn:aws:logs:us-west-2:{ACCOUNT}:log-group:{group}"
+        row = {"logGroupName": group, "arn": f"{arn}:*", "logGroupArn": arn}
+        cloud.answers("logs", "describe_log_groups", {"logGroups": [row]})
+        tags = {"trainstack:stack": owner} if owner else {}
+        cloud.answers("logs", "list_tags_for_resource", {"tags": tags}, resourceArn=arn)
     found = asked(jobs.log_group, account(cloud))
     assert [answer.state for answer in found] == [state, state]
+    assert not any("delete-log-group" in answer.fix for answer in found)
 
 
 def planned(found: dict[str, Any] | None, max_nodes: int = 2) -> Answer:
