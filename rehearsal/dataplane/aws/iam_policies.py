@@ -2,6 +2,7 @@
 
 import fnmatch
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -193,6 +194,14 @@ def _same_arn(arn: str, pattern: str) -> bool:
     return len(given) == len(wanted) and all(map(_matches, given, wanted))
 
 
+def _number(text: str) -> float:
+    """The number of a text; NaN, of which no comparison is true, for any other."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
 _OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
     "StringEquals": lambda value, one: value == one,
     "StringEqualsIgnoreCase": lambda value, one: value.lower() == one.lower(),
@@ -200,11 +209,11 @@ _OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
     "ArnEquals": _same_arn,
     "ArnLike": _same_arn,
     "Bool": lambda value, one: value.lower() == one.lower(),
-    "NumericEquals": lambda value, one: float(value) == float(one),
-    "NumericLessThan": lambda value, one: float(value) < float(one),
-    "NumericLessThanEquals": lambda value, one: float(value) <= float(one),
-    "NumericGreaterThan": lambda value, one: float(value) > float(one),
-    "NumericGreaterThanEquals": lambda value, one: float(value) >= float(one),
+    "NumericEquals": lambda value, one: _number(value) == _number(one),
+    "NumericLessThan": lambda value, one: _number(value) < _number(one),
+    "NumericLessThanEquals": lambda value, one: _number(value) <= _number(one),
+    "NumericGreaterThan": lambda value, one: _number(value) > _number(one),
+    "NumericGreaterThanEquals": lambda value, one: _number(value) >= _number(one),
 }
 
 
