@@ -48,10 +48,11 @@ def events(api: KubernetesApi, found: Object) -> Mapping[str, Object]:
 
 
 def pod_spec() -> Object:
-    """A pod with more GPUs than the three nodes have."""
+    """A pod with more GPUs than the three nodes have, which needs no policy of new objects: those come late."""
     resources = {"limits": {"nvidia.com/gpu": "25"}}
     container = {"name": "main", "image": "example.com/none:1", "resources": resources}
-    return {"restartPolicy": "Never", "containers": [container]}
+    tolerant = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    return {"restartPolicy": "Never", "containers": [container], "tolerations": tolerant}
 
 
 def job_set(name: str, namespace: str) -> Object:
@@ -82,7 +83,7 @@ def test_each_kind_of_job_has_an_event_with_reason_and_fix(
         found = api.get(version, kind, name, namespace)
         row = eventually(
             lambda found=found, reason=reason: events(api, found).get(reason),  # type: ignore[misc]
-            lambda found=found: [*events(api, found)],  # type: ignore[misc]
+            lambda found=found, name=name: (name, events(api, found)),  # type: ignore[misc]
         )
         assert row["type"] == "Warning" and row["count"] == 1 and "Fix: " in row["message"], name
     # Kueue's own message, and no Event of a job that runs.

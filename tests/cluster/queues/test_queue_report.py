@@ -296,9 +296,10 @@ def test_a_member_reads_the_book_of_the_team_with_a_kubeconfig(
 
 
 def test_a_job_of_a_hostile_member_neither_breaks_nor_forges_the_report(
-    plane: ControlPlane, seen: Seen, config: Callable[..., Path]
+    plane: ControlPlane, seen: Seen, config: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The longest deadline that the API server takes, and an image whose name moves the cursor."""
+    monkeypatch.setenv("COLUMNS", "400")  # each job in one line
     lab, own = seen.lab, seen.lab.namespaces["Research"]
     late = {"trainstack.dev/start-seconds": "3600s"}
     image = "x\x1b[2J\rrunning (0)\n\u202eoffline"
