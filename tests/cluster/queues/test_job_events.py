@@ -48,7 +48,7 @@ def events(api: KubernetesApi, found: Object) -> Mapping[str, Object]:
 
 
 def pod_spec() -> Object:
-    """A pod with more GPUs than the three nodes have, which needs no policy of new objects: those come late."""
+    """A pod with more GPUs than the three nodes have, and what the policies of new objects add."""
     resources = {"limits": {"nvidia.com/gpu": "25"}}
     container = {"name": "main", "image": "example.com/none:1", "resources": resources}
     tolerant = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
