@@ -31,7 +31,7 @@ class Outcomes:
 
     def _write(self, report: pytest.TestReport | pytest.CollectReport, outcome: str, reason: str) -> None:
         # A test that ended its worker has no keywords, so it counts as a race.
-        race = "race" in report.keywords or report.when == "???"
+        race = "race" in getattr(report, "keywords", ()) or report.when == "???"
         line = {"test": report.nodeid, "outcome": outcome, "race": race, "reason": reason}
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
