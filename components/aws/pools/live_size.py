@@ -87,8 +87,14 @@ def scaling(least: int, most: int, live: LiveSizeArgs | None) -> Scaling:
 
 
 def shrinking_problems(path: str, most: int, live: Iterable[LiveSizeArgs]) -> list[Problem]:
-    """A largest size below the running nodes of a pool: EKS would reject it, or end nodes with their jobs."""
-    nodes = sum(group["nodes"] for group in live)
+    """A largest size below the running nodes of a pool: EKS would reject it, or end nodes with their jobs.
+
+    Each group of a pool may grow to the largest size, so their sum counts only where that becomes smaller.
+    """
+    groups = list(live)
+    sizes = [group["nodes"] for group in groups]
+    shrinks = any(group["max_size"] > most for group in groups)
+    nodes = sum(sizes) if shrinks else max(sizes, default=0)
     if nodes <= most:
         return []
     rule = f"{nodes} nodes run now, {nodes - most} more than that, and nodes with jobs must not end"

@@ -42,6 +42,13 @@ def test_a_largest_size_below_what_runs_is_refused() -> None:
     assert shrinking_problems("a100.max_size", 0, []) == []
 
 
+@pytest.mark.parametrize("most", [4, 6])
+def test_more_nodes_over_the_zones_than_the_largest_size_stay_where_it_does_not_shrink(most: int) -> None:
+    assert shrinking_problems("a100.max_size", most, [live(0, 4, 4), live(0, 4, 3)]) == []
+    (problem,) = shrinking_problems("a100.max_size", 3, [live(0, 4, 1), live(0, 4, 3)])
+    assert problem.code == "pool-shrinks-below-live-size"
+
+
 def looked_up(
     names: list[str], zones: Sequence[str] = ("us-east-1b",)
 ) -> tuple[Mapping[str, LiveSizeArgs], list[Any]]:
