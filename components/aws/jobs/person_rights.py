@@ -16,6 +16,8 @@ EXEMPT_TAG: Final = f"{TAG_PREFIX}:budget-exempt"
 CODE: Final = "code"
 RUNS: Final = "runs"
 MLFLOW: Final = "mlflow"
+# Code of jobs of earlier versions, by the SHA-256 digest alone; a person's folder has its digest later.
+_EARLIER_CODE: Final = f"{CODE}/{'?' * 64}/*"
 _TRAINING = ("sagemaker:DescribeTrainingJob", "sagemaker:StopTrainingJob")
 _TUNING = ("sagemaker:DescribeHyperParameterTuningJob", "sagemaker:StopHyperParameterTuningJob")
 
@@ -87,10 +89,11 @@ def artifact_rights(place: PersonResources, who: Who, *, code: bool) -> list[Map
     """Own code and results, and files of MLflow; results of all are readable. With `code`, code is writable.
 
     Code of another person is not writable: it would run with that person's rights. Files of MLflow are
-    written by its clients, with the permissions of their role.
+    written by its clients, with the permissions of their role. Jobs, without `code`, also read code of
+    earlier versions: a restart or the next trial of a search keeps the request of its creation.
     """
     own, mine = f"{CODE}/{who.name}/*", f"{RUNS}/{place.stack}-{who.name}-*"
-    read = (own, f"{RUNS}/*", f"{MLFLOW}/*")
+    read = (own, *([] if code else [_EARLIER_CODE]), f"{RUNS}/*", f"{MLFLOW}/*")
     written = (*([own] if code else []), mine, f"{MLFLOW}/*")
     return [
         iam.allow(["s3:GetObject"], [f"{place.artifacts}/{name}" for name in read]),

@@ -36,6 +36,7 @@ EVE = Who(
     job_roles=[ROLE],
 )
 JOB = "dev-eve-probe-1"
+DIGEST = "0a" * 32
 PROBE = f"""
 import json
 import boto3
@@ -51,6 +52,10 @@ tries = dict(
     deletes_checkpoint=lambda: s3.delete_object(Bucket="out-bucket", Key=own),
     writes_data=put("data-bucket", own), writes_code=put("code-bucket", "code/eve/new"),
     reads_code_of_another=get("code-bucket", "code/ada/kept"),
+    reads_pack_of_another=get("code-bucket", "code/ada/{DIGEST}/kept"),
+    reads_earlier_code=get("code-bucket", "code/{DIGEST}/kept"),
+    lists_earlier_code=lambda: s3.list_objects_v2(Bucket="code-bucket", Prefix="code/{DIGEST}/"),
+    writes_earlier_code=put("code-bucket", "code/{DIGEST}/kept"),
     writes_result_of_another=put("code-bucket", "runs/dev-ada-x-1/kept"),
     reads_another_team=get("out-bucket", other),
     lists_jobs=lambda: jobs.list_training_jobs(),
@@ -72,7 +77,10 @@ def may(do):
 found = [name for name, do in tries.items() if may(do)]
 s3.put_object(Bucket="code-bucket", Key=result, Body=json.dumps(found).encode())
 """
-READS = {"reads_data", "reads_shared", "reads_checkpoint", "reads_model", "writes_result"}
+READS = {
+    *("reads_data", "reads_shared", "reads_checkpoint", "reads_model", "writes_result"),
+    *("reads_earlier_code", "lists_earlier_code"),
+}
 MAY: dict[JobClass, set[str]] = {
     "evaluation": READS,
     "training": READS | {"writes_checkpoint", "deletes_checkpoint"},
@@ -96,7 +104,15 @@ def test_a_person_starts_jobs_on_the_machines_of_the_plans_of_the_stack() -> Non
 def account(tmp_path: Path) -> Iterator[Account]:
     made = Account(tmp_path)
     made.add("aws:s3/bucket:Bucket", "data-bucket")
-    folders = ("teams/language", "teams/vision", "shared", "runs/dev-ada-x-1", "code/ada")
+    folders = (
+        "teams/language",
+        "teams/vision",
+        "shared",
+        "runs/dev-ada-x-1",
+        "code/ada",
+        f"code/{DIGEST}",
+        f"code/ada/{DIGEST}",
+    )
     for bucket in ("data-bucket", "out-bucket", "code-bucket"):
         for folder in folders:
             file = made.file(bucket, f"{folder}/kept")
