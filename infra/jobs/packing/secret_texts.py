@@ -43,7 +43,8 @@ FORMS = (
         "AWS secret access key",
         "secret",
         rb"(?i)secret[_ ]?(?:access[_ ]?)?key[\\\"']{0,3}\s{0,5}[=:,]\s{0,5}[\\\"']{0,3}"
-        rb"(?=[a-z/+]*\d)([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",  # names of classes have no digit
+        # Names of classes have no digit; 40 hex digits are a key of a web framework, or a commit.
+        rb"(?=[a-z/+]*\d)(?![0-9a-f]{40}\b)([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
         3.5,
     ),
     _form("Amazon Bedrock key", "absk", rb"\b(ABSK[A-Za-z0-9+/]{109,269}={0,2})", 3),

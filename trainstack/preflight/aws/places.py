@@ -36,7 +36,7 @@ def services(account: Account) -> Iterator[Answer]:
     wanted += ["efs"] if spec.data.homes and not small else []
     wanted += ["fsx"] if spec.data.shared_fs else []
     names = {f"/aws/service/global-infrastructure/regions/{place}/services/{one}": one for one in wanted}
-    asked = account.client("ssm", _ALWAYS_ENABLED).get_parameters(Names=list(names))
+    asked = account.client("ssm").get_parameters(Names=list(names))
     missing = [names[name] for name in asked.get("InvalidParameters", ())]
     if small and "sagemaker" not in missing and not _has_mlflow_apps(account):
         missing.append("MLflow Apps of sagemaker")
