@@ -38,8 +38,24 @@ def accelerators_share_a_zone_with_their_data(pool: Resource, stack: Stack) -> I
 def _zones_of_pool(group: Resource, stack: Stack) -> set[str]:
     """Zones of all groups with the launch template of `group`: a pool may have one group for each zone."""
     template = _template(group, stack)
-    groups = [one for one in stack.all(NODE_GROUP) if template and _template(one, stack) is template]
-    return {zone for one in groups or [group] for zone in _zones(one, "subnetIds", stack)}
+    if template is None:
+        return _zones(group, "subnetIds", stack)
+    return stack.once(_zones_of_template, template.urn)
+
+
+def _zones_of_template(stack: Stack, template: str) -> set[str]:
+    groups = stack.once(_groups_by_template)[template]
+    return {zone for group in groups for zone in _zones(group, "subnetIds", stack)}
+
+
+def _groups_by_template(stack: Stack) -> dict[str, list[Resource]]:
+    """Groups by the URN of their launch template. A template that is unknown concerns its group alone."""
+    found: dict[str, list[Resource]] = {}
+    for group in stack.all(NODE_GROUP):
+        template = _template(group, stack)
+        if template:
+            found.setdefault(template.urn, []).append(group)
+    return found
 
 
 def _template(group: Resource, stack: Stack) -> Resource | None:
