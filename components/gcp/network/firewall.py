@@ -1,4 +1,4 @@
-"""Egress rules of a stack's network; GKE manages ingress.
+"""Egress rules of a stack's network, and ingress for Managed Lustre; GKE manages the rest of ingress.
 
 A custom network denies all ingress and allows all egress. GKE itself adds the ingress rules of a cluster for
 its lifetime: nodes and pods to each other, the control plane to the kubelets, and, for each Service of
@@ -16,6 +16,7 @@ from components.base import Component
 from components.gcp.network.subnetwork import short
 
 EVERYWHERE = "0.0.0.0/0"
+_LUSTRE_PORT = "988"
 # A lower number has precedence; GKE's own rules have 1000, the two rules of every network 65535.
 _ALLOWED, _REST = 1000, 65000
 
@@ -60,3 +61,22 @@ def way_out(
         opts=component.child(pulumi.ResourceOptions(depends_on=allowed)),
     )
     return [*allowed, rest]
+
+
+def lustre_servers_in(
+    component: Component, name: str, *, network: pulumi.Input[str], servers: str
+) -> gcp.compute.Firewall:
+    """Servers of Managed Lustre connect to the nodes that mount it.
+
+    Without this, mounts hang, and clients are evicted when the servers call them back (Managed Lustre
+    documentation, "Configure a VPC network"; cluster-toolkit@10470803 examples/gke-managed-lustre.yaml).
+    """
+    return gcp.compute.Firewall(
+        short(f"{name}-in-lustre"),
+        network=network,
+        description="Managed Lustre to the nodes that mount it",
+        direction="INGRESS",
+        source_ranges=[servers],
+        allows=[gcp.compute.FirewallAllowArgs(protocol="tcp", ports=[_LUSTRE_PORT])],
+        opts=component.child(),
+    )

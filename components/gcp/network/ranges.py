@@ -30,7 +30,6 @@ ACCELERATOR_RANGES = 8
 # A subnetwork's first two and last two addresses are Google's own (VPC documentation, "Unusable addresses in
 # IPv4 subnet ranges").
 _UNUSABLE = 4
-_PART_BITS = 4
 _POD_PARTS = 8
 
 
@@ -64,8 +63,8 @@ def plan_ranges(cidr: str, *, pods_per_node: int, nodes: Mapping[int, int] | Non
         raise UserError(problems)
     network = ipaddress.IPv4Network(cidr)
     (pods, _) = network.subnets(prefixlen_diff=limits.POD_BITS)
-    parts = [str(part) for part in network.subnets(prefixlen_diff=_PART_BITS)][_POD_PARTS:]
-    halves = [str(half) for half in network.subnets(prefixlen_diff=_PART_BITS + 1)]
+    parts = [str(part) for part in network.subnets(prefixlen_diff=limits.SERVICES_BITS)][_POD_PARTS:]
+    halves = [str(half) for half in network.subnets(prefixlen_diff=limits.SERVICES_BITS + 1)]
     beside_gpus = halves[-ACCELERATOR_RANGES:]
     fitting = min(
         pods.num_addresses // limits.pod_addresses(pods_per_node),

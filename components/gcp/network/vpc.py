@@ -6,7 +6,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
-from components.gcp.network.firewall import way_out
+from components.gcp.network.firewall import lustre_servers_in, way_out
 from components.gcp.network.logs import keep_logs
 from components.gcp.network.nat import nat
 from components.gcp.network.ranges import NetworkRanges, plan_ranges
@@ -37,6 +37,8 @@ class GcpNetworkArgs(TypedDict):
     mtu: NotRequired[int]
     """Largest packet in bytes, 1300 to 8896; at most 8244 with A3 High or A3 Mega nodes. Default: 8896. A
     change requires a restart of every node."""
+    lustre: NotRequired[bool]
+    """Whether Managed Lustre may connect to nodes that mount it. Default: no."""
 
 
 class GcpNetwork(Component):
@@ -91,6 +93,10 @@ class GcpNetwork(Component):
             retention_days=args["flow_log_retention_days"],
         )
 
+        servers = self.ranges.services_access
+        lustre = (
+            [lustre_servers_in(self, name, network=network.id, servers=servers)] if args.get("lustre") else []
+        )
         ready = [gateway, *rules]
         self.network_id = network.id
         self.network_name = network.name
@@ -99,7 +105,7 @@ class GcpNetwork(Component):
         self.subnetwork_self_link = after(subnetwork.self_link, ready)
         self.pod_range_name = after(pulumi.Output.from_input(POD_RANGE), [subnetwork])
         self.service_range_name = after(pulumi.Output.from_input(SERVICE_RANGE), [subnetwork])
-        self.services_network = after(network.id, [peering])
+        self.services_network = after(network.id, [peering, *lustre])
         self.register_declared()
 
     def _subnetwork(

@@ -19,6 +19,12 @@ LARGEST_NETWORK: Final = 16
 SMALLEST_NETWORK: Final = 20
 """Prefix length. Below it the range for Cloud SQL, Lustre and Filestore is smaller than a /24, of which Cloud
 SQL takes one for itself in a region (Cloud SQL documentation, "Allocated IP address ranges")."""
+SERVICES_BITS: Final = 4
+"""Cloud SQL, Lustre and Filestore get a sixteenth of the range: a prefix that is this many bits longer."""
+_SQL_BLOCK, _LUSTRE_BLOCK, _HOMES_BLOCK = 24, 23, 24
+"""Prefix lengths of the blocks that services take of it: Cloud SQL in a region, an instance of Managed Lustre
+(Managed Lustre documentation, "Configure a VPC network"), a zonal or regional instance of Filestore (gcloud
+reference, `filestore instances create`), read 2026-11-28."""
 POD_BITS: Final = 1
 """Pods get one half of the range: a prefix that is this many bits longer."""
 
@@ -95,6 +101,30 @@ def room_problems(path: str, cidr: str, nodes: Mapping[int, int], *, against: st
         )
         rule = f"half of it, {room} addresses, is for pods, and they need {terms} = {needed}"
         yield Problem(path, cidr, rule, _more_room(cidr, needed), against=against, code="network-too-small")
+
+
+def services_problems(path: str, cidr: str, *, homes: bool, shared_fs: bool) -> Iterator[Problem]:
+    """The blocks of managed services fit into their part of the range; Cloud SQL always has one.
+
+    A `cidr` that is not a network is reported by `range_problems`.
+    """
+    try:
+        room = ipaddress.IPv4Network(cidr).num_addresses >> SERVICES_BITS
+    except ValueError:
+        return
+    blocks = {"Cloud SQL": _SQL_BLOCK}
+    blocks |= {"data.homes": _HOMES_BLOCK} if homes else {}
+    blocks |= {"data.shared_fs": _LUSTRE_BLOCK} if shared_fs else {}
+    needed = sum(1 << (32 - prefix) for prefix in blocks.values())
+    if needed > room:
+        terms = " + ".join(f"{1 << (32 - prefix)} ({name}, a /{prefix})" for name, prefix in blocks.items())
+        rule = (
+            f"a sixteenth of it, {room} addresses, is for managed services, and they take {terms} = {needed}"
+        )
+        prefix = 32 - SERVICES_BITS - (needed - 1).bit_length()
+        start = ipaddress.IPv4Network(cidr).network_address
+        fix = f"Use {ipaddress.IPv4Network(f'{start}/{prefix}', strict=False)}, or leave out one of these."
+        yield Problem(path, cidr, rule, fix, code="network-too-small-for-services")
 
 
 def api_problems(path: str, endpoint: str, access_path: str, cidrs: Sequence[str]) -> Iterator[Problem]:

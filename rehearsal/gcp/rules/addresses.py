@@ -1,9 +1,8 @@
-"""Exhaustion of address ranges: pods of a cluster, services of a network."""
+"""Exhaustion of address ranges: pods of a cluster, peered services of a network."""
 
-import ipaddress
 from collections.abc import Iterator
 
-from rehearsal.core.model import Properties
+from rehearsal.core.model import Properties, Record
 from rehearsal.core.properties import at
 from rehearsal.core.rules.model import Violation
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
@@ -11,9 +10,14 @@ from rehearsal.gcp.rules.networks import parse
 from rehearsal.gcp.sizes import POOL, most_nodes, nodes
 
 _SQL = "gcp:sql/databaseInstance:DatabaseInstance"
+_LUSTRE, _FILESTORE = "gcp:lustre/instance:Instance", "gcp:filestore/instance:Instance"
 _RANGES = "GKE documentation, Configure maximum Pods per node (a node's range has twice as many addresses)"
 _PODS = 110
-_SMALLEST = 24  # Cloud SQL takes a /24 of the range for each region
+_SQL_NETWORK = "settings.ipConfiguration.privateNetwork"
+_BY_PEERING = "PRIVATE_SERVICE_ACCESS"
+# Prefix lengths of the blocks that services take of the range for peering.
+_SQL_BLOCK, _LUSTRE_BLOCK, _FILESTORE_BLOCK, _FILESTORE_BASIC = 24, 23, 24, 29
+_BASIC_TIERS = ("BASIC_HDD", "BASIC_SSD", "STANDARD", "PREMIUM")
 
 
 def _room(inputs: Properties, world: ProjectView) -> tuple[str, int, int, int] | None:
@@ -79,30 +83,89 @@ def _may_exhaust(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
         )
 
 
-@BOOK.rule_around(
-    "GCP-SQL-006",
-    _SQL,
-    source="Cloud SQL documentation, Configure private services access (a /24 at least); "
-    "sassoftware/viya4-iac-gcp issue 194 (words)",
-)
-def _blocks(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
-    """The range that services of a network are given has a /24 for Cloud SQL."""
-    path = "settings.ipConfiguration.privateNetwork"
-    network = world.find(at(inputs, path), "compute/network:Network")
+def _peered(value: object, world: ProjectView) -> tuple[Record, int] | None:
+    """The network that a value names, and the addresses that its peered services may have; None without."""
+    network = world.find(value, "compute/network:Network")
     if network is None:
-        return
+        return None
     lengths = []
     for connection in world.users(network, "servicenetworking/connection:Connection"):
         for name in items(connection.inputs.get("reservedPeeringRanges")):
             reserved = world.find(name, "compute/globalAddress:GlobalAddress")
             length = reserved.outputs.get("prefixLength") if reserved else None
             lengths.append(int(length) if isinstance(length, int | float) else 0)
-    if lengths and min(lengths) > _SMALLEST:
-        size = ipaddress.ip_network(f"0.0.0.0/{min(lengths)}").num_addresses
+    return (network, sum(1 << (32 - length) for length in lengths)) if lengths else None
+
+
+def _share_block(inputs: Properties) -> int:
+    """The prefix length of the block of a Filestore instance."""
+    return _FILESTORE_BASIC if str(inputs.get("tier")) in _BASIC_TIERS else _FILESTORE_BLOCK
+
+
+def _taken(network: Record, world: ProjectView) -> int:
+    """Addresses of the peered range that services have: Cloud SQL one block a region, others one each."""
+    regions = {
+        str(one.outputs.get("region"))
+        for one in world.users(network, _SQL.removeprefix("gcp:"))
+        if world.find(at(one.inputs, _SQL_NETWORK), "compute/network:Network") == network
+    }
+    taken = len(regions) << (32 - _SQL_BLOCK)
+    taken += sum(1 << (32 - _LUSTRE_BLOCK) for _ in world.users(network, _LUSTRE.removeprefix("gcp:")))
+    for share in world.users(network, _FILESTORE.removeprefix("gcp:")):
+        if at(share.inputs, "networks[0].connectMode") == _BY_PEERING:
+            taken += 1 << (32 - _share_block(share.inputs))
+    return taken
+
+
+def _too_full(path: str, value: object, prefix: int, world: ProjectView) -> Iterator[Violation]:
+    """A violation where the peered range of a network has no block of `prefix` left."""
+    peered = _peered(value, world)
+    if peered is None:
+        return
+    network, size = peered
+    if _taken(network, world) + (1 << (32 - prefix)) > size:
         yield Violation(
             path,
             "Failed to create subnetwork. Couldn't find free blocks in allocated IP ranges. Please allocate "
             "new ranges for this service provider",
-            f"The largest range has {size} addresses: reserve a /24 or more.",
+            f"The ranges have {size} addresses, and a /{prefix} is missing: reserve a larger range.",
             "invalidRequest",
         )
+
+
+@BOOK.rule_around(
+    "GCP-SQL-006",
+    _SQL,
+    source="Cloud SQL documentation, Configure private services access (a /24 for each region); "
+    "sassoftware/viya4-iac-gcp issue 194 (words)",
+)
+def _sql_block(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """The range that services of a network are given has a /24 for Cloud SQL, once in a region."""
+    network = world.find(at(inputs, _SQL_NETWORK), "compute/network:Network")
+    here = str(inputs.get("region") or world.places.get("region"))
+    there = [] if network is None else world.users(network, _SQL.removeprefix("gcp:"))
+    if all(str(one.outputs.get("region")) != here for one in there):
+        yield from _too_full(_SQL_NETWORK, at(inputs, _SQL_NETWORK), _SQL_BLOCK, world)
+
+
+@BOOK.rule_around(
+    "GCP-LUSTRE-007",
+    _LUSTRE,
+    source="Managed Lustre documentation, Configure a VPC network (a /23 for each instance)",
+)
+def _lustre_block(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """The range that services of a network are given has a /23 for each Lustre instance."""
+    yield from _too_full("network", inputs.get("network"), _LUSTRE_BLOCK, world)
+
+
+@BOOK.rule_around(
+    "GCP-FILESTORE-006",
+    _FILESTORE,
+    source="gcloud reference, filestore instances create, --network reserved-ip-range (/29 for basic tiers, "
+    "/24 for others; an older copy says /26 for ENTERPRISE)",
+)
+def _filestore_block(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """The range that services of a network are given has a block for each Filestore instance in it."""
+    if at(inputs, "networks[0].connectMode") == _BY_PEERING:
+        path = "networks[0].network"
+        yield from _too_full(path, at(inputs, path), _share_block(inputs), world)

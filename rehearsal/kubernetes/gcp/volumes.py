@@ -4,8 +4,9 @@ Source: GKE documentation, "Access existing Managed Lustre instances", "Access F
 Cloud Storage buckets as persistent volumes" and "as CSI ephemeral volumes" (handles and attributes).
 """
 
+import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,11 @@ from rehearsal.workloads.waiting import WaitingError
 
 LUSTRE_DRIVER, FILESTORE_DRIVER = "lustre.csi.storage.gke.io", "filestore.csi.storage.gke.io"
 FUSE_DRIVER = "gcsfuse.csi.storage.gke.io"
+_CONNECTION, _ADDRESS = (
+    "gcp:servicenetworking/connection:Connection",
+    "gcp:compute/globalAddress:GlobalAddress",
+)
+_FIREWALL, _LUSTRE_PORT = "gcp:compute/firewall:Firewall", "988"
 _LUSTRE, _FILESTORE = "gcp:lustre/instance:Instance", "gcp:filestore/instance:Instance"
 _FUSE_ANNOTATION = "gke-gcsfuse/volumes"
 Source = Mapping[str, Any]
@@ -73,7 +79,58 @@ def _lustre(cluster: KubeCluster, home: Path, volume: str, source: Source) -> Pa
     mounted = re.fullmatch(r"(.+)@tcp:/(.+)", str(record.outputs.get("mountPoint")))
     if mounted:
         _same(volume, attributes, {"ip": mounted[1], "filesystem": mounted[2]})
+    if not _servers_let_in(cluster, record):
+        raise _unmountable(
+            volume,
+            f"mount.lustre: mount {record.outputs.get('mountPoint')} failed: Input/output error. Is the MGS "
+            f"running? (no firewall rule lets the servers in by tcp:{_LUSTRE_PORT})",
+        )
     return _folder(home / "lustre" / record.id)
+
+
+def _servers_let_in(cluster: KubeCluster, instance: Record) -> bool:
+    """Return whether a rule admits the servers of an instance, which connect to their clients as well.
+
+    Source: Managed Lustre documentation, "Configure a VPC network" (ingress from the peered range, tcp:988);
+    GoogleCloudPlatform/lustre-csi-driver issue 104 (words).
+    """
+    network = _last(instance.inputs.get("network"))
+    peered = {
+        _last(name)
+        for one in cluster.state.find(type=_CONNECTION)
+        if _last(one.inputs.get("network")) == network
+        for name in one.inputs.get("reservedPeeringRanges") or ()
+    }
+    servers = [
+        ipaddress.ip_network(f"{one.outputs.get('address')}/{int(one.outputs['prefixLength'])}")
+        for one in cluster.state.find(type=_ADDRESS)
+        if one.outputs.get("name") in peered and one.outputs.get("prefixLength")
+    ]
+    admitted = [ipaddress.ip_network(cidr) for cidr in _admitted(cluster, network)]
+    return all(
+        any(own.overlaps(cidr) and own.prefixlen >= cidr.prefixlen for cidr in admitted) for own in servers
+    )
+
+
+def _admitted(cluster: KubeCluster, network: str) -> Iterator[str]:
+    """Ranges whose addresses may connect to the port of Lustre in a network."""
+    for rule in cluster.state.find(type=_FIREWALL):
+        ours = _last(rule.inputs.get("network")) == network and not rule.inputs.get("disabled")
+        if not ours or (rule.inputs.get("direction") or "INGRESS") != "INGRESS":
+            continue
+        for allowed in rule.inputs.get("allows") or ():
+            ports = allowed.get("ports") or [_LUSTRE_PORT]
+            if str(allowed.get("protocol")).lower() in ("tcp", "all", "6") and any(map(_has_port, ports)):
+                yield from rule.inputs.get("sourceRanges") or ()
+
+
+def _has_port(ports: object) -> bool:
+    first, _, last = str(ports).partition("-")
+    return int(first) <= int(_LUSTRE_PORT) <= int(last or first)
+
+
+def _last(link: object) -> str:
+    return str(link).rpartition("/")[2]
 
 
 def _filestore(cluster: KubeCluster, home: Path, volume: str, source: Source) -> Path:

@@ -112,6 +112,7 @@ class GcpCloud:
                 "flow_log_retention_days": self._spec.data.log_retention_days,
                 "nodes": {str(pods): most for pods, most in self._most_nodes().items()},
                 "mtu": fabrics.primary_mtu(),
+                "lustre": self._spec.data.shared_fs is not None,
             },
             self._on_gcp,
         )

@@ -1,5 +1,7 @@
 """Checks of ranges, endpoints and zones on Google Cloud: pure functions of plain values."""
 
+import pytest
+
 from infra.catalog.gcp import network
 from tests.infra.catalog.problems import said
 
@@ -15,6 +17,20 @@ def test_a_network_that_is_too_small_is_refused() -> None:
     assert check("10.0.0.0/16", {110: 128}) == ""
     assert "network-too-small" in check("10.0.0.0/16", {110: 129})
     assert check("ten", {32: 1}) == ""  # the range itself is refused elsewhere
+
+
+@pytest.mark.parametrize(
+    ("homes", "shared_fs", "largest"),
+    [(False, False, 20), (True, False, 19), (False, True, 18), (True, True, 18)],
+)
+def test_managed_services_have_their_blocks(homes: bool, shared_fs: bool, largest: int) -> None:
+    def check(prefix: int) -> str:
+        return said(network.services_problems("cidr", f"10.0.0.0/{prefix}", homes=homes, shared_fs=shared_fs))
+
+    assert check(largest) == check(16) == ""
+    if largest < network.SMALLEST_NETWORK:
+        for fact in ("network-too-small-for-services", f"Use 10.0.0.0/{largest}"):
+            assert fact in check(largest + 1)
 
 
 def test_the_api_server_is_reached_in_one_way() -> None:

@@ -115,10 +115,13 @@ def zones(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Pr
         )
 
 
-def network_range(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
+def network_range(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """The range is private, and large enough for all pools at their maximum size."""
     path = "layout.network_cidr"
     yield from network.range_problems(path, layout.network_cidr)
+    yield from network.services_problems(
+        path, layout.network_cidr, homes=spec.data.homes, shared_fs=spec.data.shared_fs is not None
+    )
     if cloud.pods_per_node is None:
         return
     yield from facts.limits["pods_per_node"].problems("on.pods_per_node", cloud.pods_per_node)

@@ -114,6 +114,16 @@ def test_nothing_is_let_in_by_us(made: Graph) -> None:
     assert {rule["direction"] for rule in made.all("Firewall").values()} == {"EGRESS"}
 
 
+def test_servers_of_lustre_are_let_in_before_there_is_an_instance() -> None:
+    made = network(lustre=True)
+    ((name, rule),) = (one for one in made.all("Firewall").items() if one[1]["direction"] == "INGRESS")
+
+    assert rule["allows"] == [{"protocol": "tcp", "ports": ["988"]}]
+    reserved = made.find("GlobalAddress")
+    assert rule["sourceRanges"] == [f"{reserved['address']}/{reserved['prefixLength']:g}"]
+    assert f"Firewall:{name}" in made.waits_for("Consumer:database")
+
+
 def test_nodes_reach_each_other_managed_services_and_https_and_the_rest_is_logged(made: Graph) -> None:
     rules = made.all("Firewall")
     allowed = {

@@ -208,7 +208,8 @@ def mounting(gke: Rehearsed, name: str = "j", **more: Any) -> str:
     return run(gke, WRITE, name, env={"TARGET": "/data/x"}, mounts={"data": "/data"}, volumes=claimed, **more)
 
 
-def test_a_lustre_volume_is_the_instances_folder(google: Driver, gke: Rehearsed) -> None:
+def lustre(google: Driver, **rule: Any) -> tuple[str, dict[str, Any]]:
+    """An instance with a rule for its servers, as (id, source of a volume)."""
     database(google)
     made = google.create(
         "lustre/instance:Instance",
@@ -220,15 +221,23 @@ def test_a_lustre_volume_is_the_instances_folder(google: Driver, gke: Rehearsed)
         filesystem="scratch",
         network="net",
     )
-    ip = made["mountPoint"].partition("@")[0]
+    (peer,) = google.state.find(type="gcp:compute/globalAddress:GlobalAddress")
+    ranges = [f"{peer.outputs['address']}/{peer.outputs['prefixLength']}"]
+    usual = {"sourceRanges": ranges, "allows": [{"protocol": "tcp", "ports": ["988"]}]}
+    google.create("compute/firewall:Firewall", "in", name="in", network="net", **{**usual, **rule})
     source = {
         "driver": "lustre.csi.storage.gke.io",
         "volumeHandle": f"{PROJECT}/us-central1-a/fast",
-        "volumeAttributes": {"ip": ip, "filesystem": "scratch"},
+        "volumeAttributes": {"ip": made["mountPoint"].partition("@")[0], "filesystem": "scratch"},
     }
+    return made["id"], source
+
+
+def test_a_lustre_volume_is_the_instances_folder(google: Driver, gke: Rehearsed) -> None:
+    made, source = lustre(google)
     volume(gke, {"csi": source})
     mounting(gke)
-    folder = gke.home / "lustre" / made["id"]
+    folder = gke.home / "lustre" / made
     assert (folder / "x").read_text() == "{}"
     google.delete("fast")
     assert not folder.exists()
@@ -244,27 +253,29 @@ def test_a_lustre_volume_is_the_instances_folder(google: Driver, gke: Rehearsed)
 def test_a_lustre_volume_without_an_instance_is_not_mounted(
     google: Driver, gke: Rehearsed, change: dict[str, Any], said: str
 ) -> None:
-    database(google)
-    google.create(
-        "lustre/instance:Instance",
-        "fast",
-        instanceId="fast",
-        location="us-central1-a",
-        capacityGib="9000",
-        perUnitStorageThroughput="1000",
-        filesystem="scratch",
-        network="net",
-    )
-    source = {
-        "driver": "lustre.csi.storage.gke.io",
-        "volumeHandle": f"{PROJECT}/us-central1-a/fast",
-        "volumeAttributes": {},
-        **change,
-    }
-    volume(gke, {"csi": source})
+    _, source = lustre(google)
+    volume(gke, {"csi": {**source, **change}})
     with pytest.raises(InitFailedError) as failed:
         mounting(gke)
     assert any(said in reason for reason in failed.value.reasons), failed.value.reasons
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"sourceRanges": ["10.0.0.0/24"]},
+        {"allows": [{"protocol": "tcp", "ports": ["1021-1023"]}]},
+        {"allows": [{"protocol": "udp"}]},
+    ],
+)
+def test_lustre_is_not_mounted_where_no_rule_lets_its_servers_in(
+    google: Driver, gke: Rehearsed, rule: dict[str, Any]
+) -> None:
+    _, source = lustre(google, **rule)
+    volume(gke, {"csi": source})
+    with pytest.raises(InitFailedError) as failed:
+        mounting(gke)
+    assert any("Is the MGS running" in reason for reason in failed.value.reasons), failed.value.reasons
 
 
 @pytest.mark.parametrize("kind", ["csi", "nfs"])

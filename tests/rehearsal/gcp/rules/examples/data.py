@@ -50,6 +50,38 @@ NARROW: list[Made] = [
         },
     ),
 ]
+# A /23 for services: Lustre or two others.
+CROWDED: list[Made] = [
+    (NETWORK, "crowded", {"name": "crowded", "autoCreateSubnetworks": False}),
+    (
+        "compute/globalAddress:GlobalAddress",
+        "half",
+        {
+            "name": "half",
+            "purpose": "VPC_PEERING",
+            "addressType": "INTERNAL",
+            "network": "crowded",
+            "prefixLength": 23,
+        },
+    ),
+    (
+        "servicenetworking/connection:Connection",
+        "psa-crowded",
+        {
+            "network": "crowded",
+            "service": "servicenetworking.googleapis.com",
+            "reservedPeeringRanges": ["half"],
+        },
+    ),
+    (
+        SQL,
+        "taking",
+        {
+            "databaseVersion": "POSTGRES_15",
+            "settings": {"tier": "db-f1-micro", "ipConfiguration": {"privateNetwork": "crowded"}},
+        },
+    ),
+]
 BUCKETS: list[Made] = [
     (BUCKET, "uniform", {"name": "uniform", "location": "US", "uniformBucketLevelAccess": True}),
     (BUCKET, "plain", {"name": "plain", "location": "US"}),
@@ -76,6 +108,11 @@ def share(tier: str, gib: int, **more: Any) -> dict[str, Any]:
         "networks": [{"network": "net"}],
         **more,
     }
+
+
+def _filled() -> list[Made]:
+    networks = [{"network": "crowded", "modes": ["MODE_IPV4"], "connectMode": "PRIVATE_SERVICE_ACCESS"}]
+    return [(FILESTORE, "homes", share("ENTERPRISE", 1024, networks=networks, location="us-central1"))]
 
 
 def sql(**settings: Any) -> dict[str, Any]:
@@ -249,6 +286,14 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": "net"}),
         sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": "narrow"}),
         "settings.ipConfiguration.privateNetwork",
+    ),
+    "GCP-LUSTRE-007": (LUSTRE, [*NETS, *CROWDED], lustre(), lustre(network="crowded"), "network"),
+    "GCP-FILESTORE-006": (
+        FILESTORE,
+        [*CROWDED, *_filled()],
+        share("BASIC_HDD", 1024, networks=[{"network": "crowded"}]),
+        share("BASIC_HDD", 1024, networks=[{"network": "crowded", "connectMode": "PRIVATE_SERVICE_ACCESS"}]),
+        "networks[0].network",
     ),
     "GCP-SQL-004": (
         SQL,
