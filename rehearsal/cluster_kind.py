@@ -72,7 +72,10 @@ def choose(
         return False
     if any(made.values()):
         rule = f"{home} holds {sum(made.values())} resources that were made with {before}"
-        fix = f"Destroy them with {before} first, or name another home in {HOME_VARIABLE}."
+        fix = (
+            "Run `trainstack destroy -s STACK --rehearse --yes` for each stack first,"
+            f" or name another home in {HOME_VARIABLE}."
+        )
         raise UserError([Problem("--cluster", str(wanted), rule, fix, code="cluster-kind-has-resources")])
     (private(home) / _FILE).write_text(json.dumps(asdict(wanted)))
     return True

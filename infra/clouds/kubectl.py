@@ -171,7 +171,10 @@ def _chosen(context: str | None, kubeconfig: Path | None, which: list[str]) -> M
 
 
 def _unusable(context: str | None, kubeconfig: Path | None, message: str) -> UserError:
-    rule = f"the kubeconfig names no cluster: {message.strip().removeprefix('error: ')}"
+    why = message.strip().removeprefix("error: ")
+    if "current-context must exist" in why:
+        why = "there is none, or it has no current context"
+    rule = f"the kubeconfig names no cluster: {why}"
     path, value = ("--kubeconfig", str(kubeconfig)) if kubeconfig and not context else ("--context", context)
     return UserError([Problem(path, value, rule, _LOG_IN, code="kubeconfig-without-cluster")])
 

@@ -252,7 +252,8 @@ def _unreadable(stack: str, error: CommandError) -> Problem:
     message = last_lines(str(error))
     if _LOGGED_OUT in message:
         rule = "not logged in to a Pulumi backend"
-        fix = "Run `pulumi login s3://BUCKET`, `gs://BUCKET` or another backend (docs/tutorials, step 5)."
+        guide = "docs/tutorials/aws-account.md, google-cloud-project.md"
+        fix = f"Run `pulumi login s3://BUCKET`, `gs://BUCKET` or another backend ({guide})."
         return Problem("state", None, rule, fix, code="pulumi-not-logged-in")
     if isinstance(error, StackNotFoundError):
         fix = f"Run `pulumi stack init {stack}`, or log in to its backend (`pulumi whoami --verbose`)."

@@ -1,5 +1,6 @@
 """YAML trees with line number and comment (the reason) of every value."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.constructor import RoundTripConstructor
+from ruamel.yaml.constructor import DuplicateKeyError, RoundTripConstructor
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import ScalarNode
 
@@ -118,6 +119,11 @@ def read(path: Path, source: str) -> Any:
     except UnicodeDecodeError as error:
         rule, fix = f"not UTF-8 ({error.reason})", "Save the file as UTF-8."
         problem = Problem(source, None, rule, fix, code="file-not-utf8")
+    except DuplicateKeyError as error:
+        key = re.search(r'duplicate key "(.*?)"', error.problem or "")
+        lines = [str(mark.line + 1) for mark in (error.context_mark, error.problem_mark) if mark]
+        rule = f"{key[1] if key else 'a key'} is defined twice in the mapping of lines {' to '.join(lines)}"
+        problem = Problem(source, None, rule, "Keep one of the two.", code="duplicate-key")
     except (YAMLError, ValueError, RecursionError) as error:
         detail = " ".join(str(error).split())
         rule, fix = f"not valid YAML: {detail}", "Correct the syntax at that line."

@@ -105,6 +105,10 @@ def _problem(detail: ErrorDetails, origins: Mapping[str, Origin]) -> Problem:
         rule = f"must be {FORMS[detail['ctx']['pattern']]}"
     meaning = describe(parent, key)
     fix = f"Set a value that fits its meaning: {meaning}" if meaning else _SEE_SCHEMA
+    if kind == "tuple_type" and not isinstance(value, Mapping):
+        fix = f"Write a list: [{value}]."
+    if kind == "literal_error":
+        fix = did_you_mean(value, re.findall(r"'([^']*)'", detail["ctx"]["expected"]), fix)
     return Problem(path, value, rule[:1].lower() + rule[1:], fix, code=kind.replace("_", "-"))
 
 

@@ -67,7 +67,11 @@ def ledger(
     if form == "json":
         print_json(SCHEMA, {"stack": of.name, "month": wanted, "teams": forms.documents(found)})
     elif form == "text":
-        print_table(forms.HEAD, forms.rows(found), right=forms.HEAD[3:])
+        rows = forms.rows(found)
+        if rows:
+            print_table(forms.HEAD, rows, right=forms.HEAD[3:])
+        else:
+            print_lines([f"No GPU-hours in {wanted}."])
         if notes := forms.notes(found, wanted):
             print_lines(["", *notes])
     else:

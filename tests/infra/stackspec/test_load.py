@@ -100,7 +100,7 @@ def test_a_stack_without_a_file_names_those_that_have_one() -> None:
     ("content", "code"),
     [
         ("config: [unclosed", "invalid-yaml"),
-        ("config:\n  a: 1\n  a: 2\n", "invalid-yaml"),
+        ("config:\n  a: 1\n  a: 2\n", "duplicate-key"),
         ("just a string", "stack-file-without-config"),
         ("", "stack-file-without-config"),
         (b"config: \xff\xfe", "file-not-utf8"),
