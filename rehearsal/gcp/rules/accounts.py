@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block, without_services
 
@@ -14,7 +14,7 @@ _PLUS_TIERS = ("db-perf-optimized-N-", "db-memory-optimized-N-", "db-c4a-")
 _LABEL_KEY, _LABEL_VALUE = re.compile(r"[^\W\d_][-\w]{0,62}"), re.compile(r"[-\w]{0,63}")
 _MEMBER = re.compile(
     r"(user|serviceAccount|group|domain|projectOwner|projectEditor|projectViewer):.+"
-    r"|principal(Set)?://.+|principalHierarchy://.+|deleted:.+"
+    r"|principal(Set)?://.+|principalHierarchy://.+"
 )
 _LABELLED = (
     "gcp:compute/address:Address",
@@ -56,17 +56,6 @@ def _member(inputs: Properties) -> Iterator[Violation]:
     if not _MEMBER.fullmatch(member):
         fix = f'Write "serviceAccount:{member}".' if "gserviceaccount.com" in member else ""
         yield Violation("member", f"{member!r} has no kind such as user: or serviceAccount:", fix)
-
-
-@BOOK.rule("GCP-KMS-001", "gcp:kms/cryptoKey:CryptoKey", source=f"{_DOCS}kms_crypto_key (rotation_period)")
-def _rotation(inputs: Properties) -> Iterator[Violation]:
-    """Keys are rotated at most daily."""
-    period = inputs.get("rotationPeriod")
-    if isinstance(period, str):
-        if not re.fullmatch(r"\d+(\.\d{1,9})?s", period):
-            yield Violation("rotationPeriod", f"{period!r} must be seconds followed by s, such as 7776000s")
-        elif float(period[:-1]) < 86400:
-            yield Violation("rotationPeriod", f"{period} must be at least a day (86400s)")
 
 
 @BOOK.rule(
@@ -150,17 +139,3 @@ def _disk(inputs: Properties) -> Iterator[Violation]:
     size, least = settings.get("diskSize"), 20 if settings.get("diskType") == "HYPERDISK_BALANCED" else 10
     if isinstance(size, int | float) and size < least:
         yield Violation("settings.diskSize", f"{int(size)} GB is below the minimum of {least}")
-
-
-@BOOK.rule(
-    "GCP-BILLING-002",
-    _BUDGET,
-    source="hashicorp/terraform-provider-google@e03b7622: resource_billing_budget.go",
-)
-def _amount(inputs: Properties) -> Iterator[Violation]:
-    """A budget is an amount or the last period's."""
-    amount = inputs.get("amount")
-    if not isinstance(amount, dict) or UNKNOWN in amount.values():
-        return
-    if bool(amount.get("specifiedAmount")) == bool(amount.get("lastPeriodAmount")):
-        yield Violation("amount.specifiedAmount", "give exactly one of specifiedAmount and lastPeriodAmount")

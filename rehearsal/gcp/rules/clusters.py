@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.properties import at
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items, present
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
 from rehearsal.gcp.rules.networks import parse
 
 CLUSTER = "gcp:container/cluster:Cluster"
@@ -40,15 +40,6 @@ def _fqdn(inputs: Properties) -> Iterator[Violation]:
         yield Violation("enableFqdnNetworkPolicy", "requires datapathProvider ADVANCED_DATAPATH")
 
 
-@BOOK.rule("GCP-GKE-005", CLUSTER, source=f"{_DOCS} (master_ipv4_cidr_block)")
-def _master_range(inputs: Properties) -> Iterator[Violation]:
-    """The range of a private control plane is a /28."""
-    value = block(inputs.get("privateClusterConfig")).get("masterIpv4CidrBlock")
-    network = parse(value)
-    if isinstance(value, str) and (network is None or network.prefixlen != 28):
-        yield Violation("privateClusterConfig.masterIpv4CidrBlock", f"{value} is not a /28 range")
-
-
 @BOOK.rule_around("GCP-GKE-006", CLUSTER, source=f"{_DOCS} (master_ipv4_cidr_block)")
 def _master_overlap(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The range of a private control plane overlaps no range of the cluster's network."""
@@ -69,16 +60,6 @@ def _master_overlap(inputs: Properties, world: ProjectView) -> Iterator[Violatio
                 yield Violation(
                     path, f"{mine} overlaps {theirs} of subnetwork {subnetwork.name}", "", "badRequest"
                 )
-
-
-@BOOK.rule("GCP-GKE-008", CLUSTER, source=_CODE)
-def _allocation(inputs: Properties) -> Iterator[Violation]:
-    """An allocation policy names secondary ranges or gives blocks, not both."""
-    policy = block(inputs.get("ipAllocationPolicy"))
-    blocks = present(policy, "clusterIpv4CidrBlock", "servicesIpv4CidrBlock")
-    names = present(policy, "clusterSecondaryRangeName", "servicesSecondaryRangeName")
-    if blocks and names:
-        yield Violation(f"ipAllocationPolicy.{blocks[0]}", f"conflicts with {names[0]}")
 
 
 @BOOK.rule_around("GCP-GKE-009", CLUSTER, source=f"{_DOCS} (cluster_secondary_range_name: an existing range)")

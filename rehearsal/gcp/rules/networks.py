@@ -7,7 +7,7 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.gcp import facts
-from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items, present
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
 
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
 _CODE = "hashicorp/terraform-provider-google@e03b7622: google/"
@@ -90,24 +90,6 @@ def _nat_addresses(inputs: Properties) -> Iterator[Violation]:
     manual = inputs.get("natIpAllocateOption") == "MANUAL_ONLY"
     if inputs.get("natIps") and not manual:
         yield Violation("natIps", "only valid if natIpAllocateOption is MANUAL_ONLY")
-
-
-@BOOK.rule("GCP-COMPUTE-009", _FIREWALL, source=f"{_CODE}services/compute/resource_compute_firewall.go")
-def _firewall(inputs: Properties) -> Iterator[Violation]:
-    """A firewall rule either allows or denies."""
-    if UNKNOWN not in (inputs.get("allows"), inputs.get("denies")):
-        given = bool(inputs.get("allows")) + bool(inputs.get("denies"))
-        if given != 1:
-            yield Violation("allows", "exactly one of allows and denies must be given")
-
-
-@BOOK.rule("GCP-COMPUTE-010", _FIREWALL, source=f"{_CODE}services/compute/resource_compute_firewall.go")
-def _firewall_sources(inputs: Properties) -> Iterator[Violation]:
-    """Tags and service accounts do not mix in a firewall rule."""
-    tags = present(inputs, "sourceTags", "targetTags")
-    accounts = present(inputs, "sourceServiceAccounts", "targetServiceAccounts")
-    if tags and accounts:
-        yield Violation(accounts[0], f"conflicts with {tags[0]}")
 
 
 @BOOK.rule_around("GCP-COMPUTE-011", _CONNECTION, source=f"{_DOCS}service_networking_connection")

@@ -20,17 +20,28 @@ MEMBER, CONNECTION = "projects/iAMMember:IAMMember", "servicenetworking/connecti
         "projectViewer:research",
         "principal://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/subject/s",
         "principalSet://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/*",
-        "deleted:serviceAccount:a@b.iam.gserviceaccount.com?uid=1",
     ],
 )
 def test_every_kind_of_member(google: Driver, member: str) -> None:
     assert google.check(MEMBER, project="research", role="roles/viewer", member=member) == {}
 
 
-@pytest.mark.parametrize("member", ["users:a@example.com", "projectReader:research", "serviceAccounts:a@b"])
+@pytest.mark.parametrize(
+    "member",
+    [
+        "users:a@example.com",
+        "projectReader:research",
+        "serviceAccounts:a@b",
+    ],
+)
 def test_a_misspelt_kind_of_member_is_refused(google: Driver, member: str) -> None:
     found = google.check(MEMBER, project="research", role="roles/viewer", member=member)
     assert "GCP-IAM-002" in found["member"]
+
+
+def test_the_provider_refuses_a_deleted_member(google: Driver) -> None:
+    found = google.check(MEMBER, project="research", role="roles/viewer", member="deleted:user:a@b?uid=1")
+    assert found.keys() == {"member"}
 
 
 def test_a_connection_of_the_host_project_serves_a_shared_vpc(google: Driver) -> None:

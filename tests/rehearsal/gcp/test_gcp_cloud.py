@@ -190,8 +190,8 @@ def test_functions_use_the_location(google: Driver) -> None:
 def test_a_check_and_a_create_report_rule_path_and_fix(google: Driver) -> None:
     reason = google.check("storage/bucket:Bucket", name="Runs", location="us-central1")["name"]
     assert reason.startswith("[GCP-STORAGE-001] ") and "'Runs'" in reason
-    google.create(NETWORK, "net", name="net")
-    settings = {"tier": "db-f1-micro", "ipConfiguration": {"ipv4Enabled": False, "privateNetwork": "net"}}
+    network = google.create(NETWORK, "net", name="net")["id"]
+    settings = {"tier": "db-f1-micro", "ipConfiguration": {"ipv4Enabled": False, "privateNetwork": network}}
     with pytest.raises(RefusalError) as caught:
         google.create(SQL, "db", databaseVersion="POSTGRES_15", settings=settings)
     assert caught.value.code == "invalidRequest"

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-NETWORK = "compute/network:Network"
+NETWORK, NETWORKS = "compute/network:Network", "projects/research/global/networks"
 BUCKET, FOLDER = "storage/bucket:Bucket", "storage/managedFolder:ManagedFolder"
 FILESTORE, LUSTRE = "filestore/instance:Instance", "lustre/instance:Instance"
 SQL, BUDGET = "sql/databaseInstance:DatabaseInstance", "billing/budget:Budget"
-KEY, MEMBER = "kms/cryptoKey:CryptoKey", "projects/iAMMember:IAMMember"
+MEMBER, ADDRESS = "projects/iAMMember:IAMMember", "compute/address:Address"
 Made = tuple[str, str, dict[str, Any]]
 NETS: list[Made] = [
     (NETWORK, "net", {"name": "net", "autoCreateSubnetworks": False}),
@@ -161,7 +161,6 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         {"autoclass": {"enabled": False, "terminalStorageClass": "ARCHIVE"}},
         "autoclass.terminalStorageClass",
     ),
-    "GCP-STORAGE-007": (FOLDER, [], {"name": "team-a/"}, {"name": "team-a"}, "name"),
     "GCP-STORAGE-008": (
         FOLDER,
         BUCKETS,
@@ -229,22 +228,14 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         lustre(dynamicTierOptions={"mode": "DEFAULT_CACHE"}),
         "perUnitStorageThroughput",
     ),
-    "GCP-IAM-001": (
-        "serviceaccount/account:Account",
-        [],
-        {"accountId": "trainer"},
-        {"accountId": "short"},
-        "accountId",
-    ),
     "GCP-IAM-002": (
         MEMBER,
         [],
         {"member": "user:a@example.com"},
-        {"member": "x@research.iam.gserviceaccount.com"},
+        {"member": "users:a@example.com"},
         "member",
     ),
-    "GCP-KMS-001": (KEY, [], {"rotationPeriod": "7776000s"}, {"rotationPeriod": "3600s"}, "rotationPeriod"),
-    "GCP-LABEL-001": (BUCKET, [], {"labels": {"team": "a-1"}}, {"labels": {"Team": "a"}}, "labels.Team"),
+    "GCP-LABEL-001": (ADDRESS, [], {"labels": {"team": "a-1"}}, {"labels": {"Team": "a"}}, "labels.Team"),
     "GCP-LABEL-002": (
         BUCKET,
         [],
@@ -262,15 +253,15 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
     "GCP-SQL-002": (
         SQL,
         NETS,
-        sql(tier="db-f1-micro", ipConfiguration={"ipv4Enabled": False, "privateNetwork": "net"}),
+        sql(tier="db-f1-micro", ipConfiguration={"ipv4Enabled": False, "privateNetwork": f"{NETWORKS}/net"}),
         sql(tier="db-f1-micro", ipConfiguration={"ipv4Enabled": False}),
         "settings.ipConfiguration.privateNetwork",
     ),
     "GCP-SQL-003": (
         SQL,
         NETS,
-        sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": "projects/research/global/networks/net"}),
-        sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": "projects/research/global/networks/bare"}),
+        sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": f"{NETWORKS}/net"}),
+        sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": f"{NETWORKS}/bare"}),
         "settings.ipConfiguration.privateNetwork",
     ),
     "GCP-SQL-005": (
@@ -283,8 +274,8 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
     "GCP-SQL-006": (
         SQL,
         NARROW,
-        sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": "net"}),
-        sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": "narrow"}),
+        sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": f"{NETWORKS}/net"}),
+        sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": f"{NETWORKS}/narrow"}),
         "settings.ipConfiguration.privateNetwork",
     ),
     "GCP-LUSTRE-007": (LUSTRE, [*NETS, *CROWDED], lustre(), lustre(network="crowded"), "network"),
@@ -309,13 +300,6 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         budget(displayName="b" * 61),
         "displayName",
     ),
-    "GCP-BILLING-002": (
-        BUDGET,
-        [],
-        budget(),
-        budget(amount={"lastPeriodAmount": True, "specifiedAmount": {"units": "5"}}),
-        "amount.specifiedAmount",
-    ),
     "GCP-BILLING-003": (
         BUDGET,
         [],
@@ -339,7 +323,7 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
                 "creditTypes": ["PROMOTION"],
             }
         ),
-        budget(budgetFilter={"creditTypes": ["PROMOTION"]}),
+        budget(budgetFilter={"projects": ["projects/1"], "creditTypes": ["PROMOTION"]}),
         "budgetFilter.creditTypes",
     ),
 }

@@ -35,7 +35,6 @@ def cluster(**more: Any) -> dict[str, Any]:
 
 # id -> (type, world, accepted inputs, refused inputs, path of the violation)
 EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] = {
-    "GCP-GKE-001": (CLUSTER, [], cluster(name="gke-1"), cluster(name="g" * 41), "name"),
     "GCP-GKE-002": (
         CLUSTER,
         [],
@@ -57,33 +56,12 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         cluster(enableFqdnNetworkPolicy=True),
         "enableFqdnNetworkPolicy",
     ),
-    "GCP-GKE-005": (
-        CLUSTER,
-        [],
-        cluster(privateClusterConfig={"masterIpv4CidrBlock": "172.16.0.0/28"}),
-        cluster(privateClusterConfig={"masterIpv4CidrBlock": "172.16.0.0/24"}),
-        "privateClusterConfig.masterIpv4CidrBlock",
-    ),
     "GCP-GKE-006": (
         CLUSTER,
         SPACE,
         cluster(network="net", privateClusterConfig={"masterIpv4CidrBlock": "172.16.0.0/28"}),
         cluster(network="net", privateClusterConfig={"masterIpv4CidrBlock": "10.0.1.0/28"}),
         "privateClusterConfig.masterIpv4CidrBlock",
-    ),
-    "GCP-GKE-007": (
-        CLUSTER,
-        [],
-        cluster(clusterIpv4Cidr="10.64.0.0/14"),
-        cluster(clusterIpv4Cidr="10.64.0.0/14", ipAllocationPolicy={"stackType": "IPV4"}),
-        "clusterIpv4Cidr",
-    ),
-    "GCP-GKE-008": (
-        CLUSTER,
-        [],
-        cluster(ipAllocationPolicy={"clusterIpv4CidrBlock": "/16"}),
-        cluster(ipAllocationPolicy={"clusterIpv4CidrBlock": "/16", "servicesSecondaryRangeName": "services"}),
-        "ipAllocationPolicy.clusterIpv4CidrBlock",
     ),
     "GCP-GKE-009": (
         CLUSTER,
@@ -105,13 +83,6 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         cluster(removeDefaultNodePool=True),
         {"removeDefaultNodePool": True},
         "initialNodeCount",
-    ),
-    "GCP-GKE-012": (
-        CLUSTER,
-        [],
-        {"enableAutopilot": True},
-        {"enableAutopilot": True, "removeDefaultNodePool": True},
-        "removeDefaultNodePool",
     ),
     "GCP-GKE-013": (
         CLUSTER,

@@ -57,11 +57,4 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         {**VISIT, "cloudRunServiceName": "open"},
         "cloudRunServiceName",
     ),
-    "GCP-IAM-003": (
-        ROLE,
-        [],
-        {"roleId": "small_gcp_jobs", "title": "Run jobs", "permissions": ["aiplatform.customJobs.create"]},
-        {"roleId": "small-gcp-jobs", "title": "Run jobs", "permissions": ["aiplatform.customJobs.create"]},
-        "roleId",
-    ),
 }

@@ -51,7 +51,12 @@ EXAMPLES: dict[str, Example] = {
         "container/cluster:Cluster", "container", "databaseEncryption.keyName", initialNodeCount=1
     ),
     "GCP-KMS-004": example("container/nodePool:NodePool", "compute", "nodeConfig.bootDiskKmsKey"),
-    "GCP-KMS-005": example("sql/databaseInstance:DatabaseInstance", "sqladmin", "encryptionKeyName"),
+    "GCP-KMS-005": example(
+        "sql/databaseInstance:DatabaseInstance",
+        "sqladmin",
+        "encryptionKeyName",
+        settings={"tier": "db-f1-micro"},
+    ),
     "GCP-KMS-006": example(
         "secretmanager/secret:Secret",
         "secretmanager",

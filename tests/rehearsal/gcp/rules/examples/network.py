@@ -26,7 +26,7 @@ def ranges(*pairs: tuple[str, str]) -> list[dict[str, str]]:
 
 # id -> (type, world, accepted inputs, refused inputs, path of the violation)
 EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] = {
-    "GCP-COMPUTE-001": (NETWORK, [], {"name": "net-1"}, {"name": "Net_1"}, "name"),
+    "GCP-COMPUTE-001": ("compute/globalAddress:GlobalAddress", [], {"name": "a-1"}, {"name": "A_1"}, "name"),
     "GCP-COMPUTE-002": (NETWORK, [], {"mtu": 8896}, {"mtu": 9001}, "mtu"),
     "GCP-COMPUTE-003": (SUBNETWORK, [], sub(), sub(ipCidrRange="10.1.0.1/20"), "ipCidrRange"),
     "GCP-COMPUTE-004": (
@@ -52,14 +52,6 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         "natIps",
     ),
     "GCP-COMPUTE-008": (NAT, [], BASE_NAT, {**BASE_NAT, "subnetworks": [{"name": "s"}]}, "subnetworks"),
-    "GCP-COMPUTE-009": (FIREWALL, [], {"allows": TCP}, {"allows": TCP, "denies": TCP}, "allows"),
-    "GCP-COMPUTE-010": (
-        FIREWALL,
-        [],
-        {"allows": TCP, "sourceTags": ["a"]},
-        {"allows": TCP, "sourceTags": ["a"], "targetServiceAccounts": ["b@c"]},
-        "targetServiceAccounts",
-    ),
     "GCP-COMPUTE-011": (
         CONNECTION,
         [*SPACE, (RANGE, "peer", {**PEERING, "network": "net"}), (RANGE, "other", {"name": "other"})],
@@ -73,26 +65,6 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         {"workloadPolicy": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "1x72"}},
         {"workloadPolicy": {"type": "HIGH_AVAILABILITY", "acceleratorTopology": "1x72"}},
         "workloadPolicy.acceleratorTopology",
-    ),
-    "GCP-COMPUTE-013": (
-        POLICY,
-        [],
-        {"workloadPolicy": {"type": "HIGH_THROUGHPUT", "maxTopologyDistance": "BLOCK"}},
-        {
-            "workloadPolicy": {
-                "type": "HIGH_THROUGHPUT",
-                "maxTopologyDistance": "BLOCK",
-                "acceleratorTopology": "1x72",
-            }
-        },
-        "workloadPolicy.maxTopologyDistance",
-    ),
-    "GCP-COMPUTE-014": (
-        POLICY,
-        [],
-        {"groupPlacementPolicy": {"collocation": "COLLOCATED"}},
-        {"groupPlacementPolicy": {"vmCount": 2}, "instanceSchedulePolicy": {"timeZone": "UTC"}},
-        "instanceSchedulePolicy",
     ),
     "GCP-COMPUTE-015": (
         "compute/reservation:Reservation",

@@ -10,7 +10,11 @@ UNPROTECTED = {"name": "gke", "location": "us-central1", "initialNodeCount": 1, 
 CLUSTERS: list[Made] = [(CLUSTER, "gke", {**UNPROTECTED, **V2, "enableMultiNetworking": True})]
 
 
-RESERVED = {"name": "res", "zone": "us-central1-a", "specificReservation": {"count": 1}}
+RESERVED = {
+    "name": "res",
+    "zone": "us-central1-a",
+    "specificReservation": {"count": 1, "instanceProperties": {"machineType": "a3-megagpu-8g"}},
+}
 
 
 RESERVATIONS: list[Made] = [

@@ -1,0 +1,36 @@
+"""Rules of the Google provider's resource types, read out of its source by `tools/gcp_provider.py`.
+
+`facts.json` holds, by type and by property path without indices:
+
+- `words` (allowed values; `words_any_case`), `ranges` of numbers (lowest and highest; null is none),
+  `pattern` of a text (found anywhere in it), `keys` (the same for the keys of a map), `length` of a text,
+  `items` of a list, `form` (a kind of text that no pattern describes); `blank`: an empty text is accepted
+  besides. A path that ends with `[]` is about the items of a list.
+- `conflicts` and `partners`: paths that must not and that must be given with one.
+- `exactly_one`, `some`: groups `of` paths, where the object `within` is given.
+- `replace` and `replace_lower`: properties whose change or decrease replaces the resource, as in the tables.
+"""
+
+import functools
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).with_name("facts.json")
+
+
+@functools.cache
+def facts() -> Mapping[str, Mapping[str, Any]]:
+    """The facts of each type, such as `container/cluster:Cluster`."""
+    found: Mapping[str, Mapping[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))["types"]
+    return found
+
+
+@functools.cache
+def source() -> str:
+    """The repository and commit that the facts are read from."""
+    # The head of the file is its first line.
+    with FILE.open(encoding="utf-8") as file:
+        head = json.loads(file.readline().rstrip().removesuffix(', "types": {') + "}")
+    return f"{head['source']}@{head['commit'][:8]} ({head['date']})"

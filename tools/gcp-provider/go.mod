@@ -1,0 +1,3 @@
+module example.com/provider_facts
+
+go 1.26

@@ -1,0 +1,215 @@
+"""Write the rules of the Google provider's resource types into the rehearsal's data, from its source.
+
+    python -m tools.gcp_provider CHECKOUT
+
+CHECKOUT is a git folder of hashicorp/terraform-provider-google-beta, on which Pulumi's provider is built.
+`tools/gcp-provider` evaluates its schemas; nothing of it is compiled or copied. Run it after a change of
+`pulumi-gcp` in pyproject.toml, with the commit that it is built on, and after a new row in
+`rehearsal/gcp/tables`. It reports what it cannot express.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pulumi_gcp  # noqa: F401 (registers the modules that `describe` reads)
+
+from infra.engine.golang import ROOT, TOOLS, go
+from rehearsal.core.emulation.columns import covers
+from rehearsal.core.sdk_types import describe
+from rehearsal.gcp.provider import FILE
+from rehearsal.gcp.table import TABLE
+from tools.gcp_validators import constraint
+
+SOURCE = "hashicorp/terraform-provider-google-beta"
+_FOLDERS = ("services", "verify", "tpgresource", "tpgiamresource")
+_SERVICES = {
+    "projects": "project",
+    "serviceaccount": "service_account",
+    "secretmanager": "secret_manager",
+    "cloudrunv2": "cloud_run_v2",
+    "cloudrun": "cloud_run",
+    "cloudfunctionsv2": "cloudfunctions2",
+    "cloudscheduler": "cloud_scheduler",
+    "artifactregistry": "artifact_registry",
+    "servicenetworking": "service_networking",
+    "backupdisasterrecovery": "backup_dr",
+}
+# Conditions of a replacement that hold where a size, a range of addresses or a switch decreases.
+_DECREASES = (
+    "compute.IsDiskShrinkage",
+    "compute.IsShrinkageIpCidr",
+    "container.isBeenEnabled",
+    "storage.isPolicyLocked",
+)
+# Properties of Terraform's alone.
+_NO_PROPERTIES = ("timeouts",)
+
+
+def terraform_name(token: str) -> str:
+    """The provider's name of a type: `google_compute_router_nat` for `compute/routerNat:RouterNat`."""
+    service, _, kind = token.partition(":")[0].partition("/")
+    words = kind.replace("iAM", "iam").replace("IAMM", "IamM").replace("IAM", "Iam")
+    plain = f"google_{_SERVICES.get(service, service)}_{_snake(words)}"
+    return plain.replace("google_service_account_account", "google_service_account")
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+class _Type:
+    """The facts of one type, by property path without indices."""
+
+    def __init__(self, token: str, schema: Mapping[str, Any], problems: list[str]) -> None:
+        self.token, self.problems = token, problems
+        self.names: dict[str, str] = {}
+        self.many: set[str] = set()
+        self.facts: dict[str, Any] = {}
+        described = describe(f"gcp:{token}")
+        assert described is not None, token
+        self.objects = described["objects"]
+        self.nodes = list(self._named(schema, described["inputs"], "", ""))
+        for path, node, parent in self.nodes:
+            self._add(path, node, parent)
+
+    def add_conditions(self, customized: Any) -> None:
+        """Properties whose decrease replaces the resource; other conditions are problems."""
+        for condition in (customized or {}).get("arguments", ()):
+            name, arguments = condition.get("func"), condition.get("arguments")
+            if name == "customdiff.ForceNewIfChange" and arguments[1].get("func") in _DECREASES:
+                self.facts.setdefault("replace_lower", []).extend(self._paths("", arguments[:1]))
+            elif str(name).startswith(("customdiff.ForceNew", "customdiff.If")):
+                self.problems.append(f"{self.token}: {arguments[0]} is replaced on a condition")
+
+    def _named(
+        self, schema: Mapping[str, Any], fields: Mapping[str, Any], terraform: str, path: str
+    ) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+        """(path, node, form of the SDK) of every input; names are those of the SDK."""
+        for name, node in sorted(schema.items()):
+            if name in _NO_PROPERTIES or not (node.get("Optional") or node.get("Required")):
+                continue
+            there = f"{terraform}.{name}" if terraform else name
+            found = next((one for one in _spellings(name) if one in fields), None)
+            if found is None:
+                self.problems.append(f"{self.token}: {there} is not in the SDK")
+                continue
+            here = f"{path}.{found}" if path else found
+            form = fields[found]["type"]
+            self.names[there] = here
+            yield here, node, form
+            if isinstance(form, dict) and "list" in form:
+                self.many.add(here)
+                form = form["list"]
+            element = node.get("Elem")
+            if isinstance(element, dict) and "Schema" in element:
+                yield from self._named(element["Schema"], self.objects[form["object"]], there, here)
+
+    def _add(self, path: str, node: Mapping[str, Any], form: Any) -> None:
+        replaces = bool(node.get("ForceNew"))
+        if replaces != covers(self.facts.get("replace", ()), path):
+            self.facts.setdefault("replace", []).append(path if replaces else f"-{path}")
+        if isinstance(form, dict) and "list" in form:
+            lowest, highest = node.get("MinItems", 0), node.get("MaxItems", 0)
+            if lowest or highest:
+                self._set("items", path, [lowest, highest or None])
+        self._validate(path, node)
+        element = node.get("Elem")
+        if isinstance(element, dict) and "Schema" not in element:
+            self._validate(f"{path}[]" if node["Type"]["func"] != "schema.TypeMap" else path, element)
+        for key, fact in (("ConflictsWith", "conflicts"), ("RequiredWith", "partners")):
+            others = self._paths(path, node.get(key) or ())
+            if others:
+                self._set(fact, path, others)
+        for key, fact in (("ExactlyOneOf", "exactly_one"), ("AtLeastOneOf", "some")):
+            # A group includes its own property in any case.
+            group = sorted({*self._paths(path, node.get(key) or ()), path})
+            row = {"within": path.rpartition(".")[0], "of": group}
+            if node.get(key) and row not in self.facts.get(fact, ()):
+                self.facts.setdefault(fact, []).append(row)
+
+    def _validate(self, path: str, node: Mapping[str, Any]) -> None:
+        validator = node.get("ValidateFunc") or node.get("ValidateDiagFunc")
+        if not validator:
+            return
+        found = constraint(validator)
+        if found is None:
+            self.problems.append(f"{self.token}: {path} is judged by {validator}")
+        for fact, value in (found or {}).items():
+            self._set(fact, path, value)
+
+    def _paths(self, path: str, others: Any) -> list[str]:
+        if isinstance(others, dict):
+            self.problems.append(f"{self.token}: {path} has the unknown list {others}")
+            return []
+        found = []
+        for other in others:
+            name = self.names.get(re.sub(r"\.\d+(?=\.|$)", "", other))
+            # A property that the provider computes is not given.
+            if name is not None and name != path:
+                found.append(name)
+        inside = [one for one in self.many if any(name.startswith(f"{one}.") for name in [path, *found])]
+        if inside and found:
+            self.problems.append(f"{self.token}: {path} and {found} are inside lists")
+        return sorted(set(found))
+
+    def _set(self, fact: str, path: str, value: Any) -> None:
+        self.facts.setdefault(fact, {})[path] = value
+
+    def missing(self) -> list[str]:
+        """Inputs of the SDK that the source does not have."""
+        fields = describe(f"gcp:{self.token}")
+        assert fields is not None
+        return sorted(set(fields["inputs"]) - set(self.names.values()))
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """Names of Pulumi's for a name of Terraform's: one for a value, a plural for a list."""
+    first, *rest = name.split("_")
+    one = first + "".join(word.capitalize() for word in rest)
+    yield one
+    yield f"{one}s"
+    yield f"{one}es"
+    yield f"{one.removesuffix('y')}ies"
+
+
+def schemas(checkout: Path, types: Mapping[str, str]) -> dict[str, Any]:
+    """The provider's schema of each type."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = ["git", "-C", str(checkout), "archive", "HEAD", *(f"google-beta/{one}" for one in _FOLDERS)]
+        packed = subprocess.run(archive, capture_output=True, check=True).stdout
+        subprocess.run(["tar", "x", "-C", folder], input=packed, check=True)
+        text = go(TOOLS / "gcp-provider", "run", ".", f"{folder}/google-beta", *types.values())
+    found: dict[str, Any] = json.loads(text)
+    return {token: found[name] for token, name in types.items()}
+
+
+def main() -> None:
+    """Write the data file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("checkout", type=Path)
+    checkout: Path = parser.parse_args().checkout
+    revision = ["git", "-C", str(checkout), "log", "-1", "--format=%H %cs"]
+    commit, date = subprocess.run(revision, capture_output=True, text=True, check=True).stdout.split()
+    names = {token.removeprefix("gcp:"): terraform_name(token.removeprefix("gcp:")) for token in TABLE.rows}
+    problems: list[str] = []
+    lines = []
+    for token, schema in sorted(schemas(checkout, names).items()):
+        found = _Type(token, schema["Schema"], problems)
+        found.add_conditions(schema["CustomizeDiff"])
+        problems += [f"{token}: {name} is not in the source" for name in found.missing()]
+        facts = {"terraform": names[token], **found.facts}
+        lines.append(f"{json.dumps(token)}: {json.dumps(facts, separators=(',', ':'))}")
+    head = f'{{"source": "{SOURCE}", "commit": "{commit}", "date": "{date}", "types": {{\n'
+    FILE.write_text(head + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
+    sys.stdout.write("\n".join([*problems, f"{FILE.relative_to(ROOT)}: {FILE.stat().st_size} bytes"]) + "\n")
+
+
+if __name__ == "__main__":
+    main()
