@@ -8,8 +8,10 @@ among them), `Channel 00/0 : 7[7] -> 8[0] [receive] via NET/IB/0(3)/GDRDMA` (`sr
 device, the rank whose proxy drives it, GPUDirect RDMA) and `NVLS comm 0x...`. Google's plugins call
 themselves `FasTrak` (TCPXO), `GPUDirectTCPX_v7` (TCPX) and `gIB`
 (elideng-sg/hypercomputer-internode-deepdive@db026b5f assets/lab-22/tcpxo_transport_fastrak.txt, @12bf93b1
-assets/lab-18/after_tcpx_transport.txt; AI Hypercomputer documentation, "Enable NCCL/gIB"). Those of sockets
-were verified on a GPU; the others are from sources and published logs, untested on hardware.
+assets/lab-18/after_tcpx_transport.txt; AI Hypercomputer documentation, "Enable NCCL/gIB"). TCPX's bytes are
+in the counters of the GPUs' interfaces; TCPXO bypasses the kernel, and no counter has them (measured there,
+assets/lab-18/after_tcpx_monitoring.txt, @0d91a221 assets/lab-22/tcpxo_monitoring_validation.txt). Those of
+sockets were verified on a GPU; the others are from sources and published logs, untested on hardware.
 """
 
 import re
@@ -116,7 +118,9 @@ class Proof:
     """Evidence of a fabric: a pattern of `Using network`, the providers, and settings that must hold.
 
     `counted`: its log has the number of adapters found. `link` is the link layer of its ports, where NET/IB
-    names them: hosts have adapters of the other one for storage and management.
+    names them: hosts have adapters of the other one for storage and management. `interfaces` is the variable
+    with the names of its network interfaces, where it has no RDMA ports; `invisible`: no counter has the
+    bytes that they send.
     """
 
     network: re.Pattern[str]
@@ -124,6 +128,8 @@ class Proof:
     settings: tuple[VariableRule, ...]
     counted: bool = False
     link: str | None = None
+    interfaces: str | None = None
+    invisible: bool = False
 
 
 def _not(*refused: str) -> Callable[[str | None], bool]:
@@ -176,14 +182,42 @@ PROOFS: Mapping[Fabric, Proof] = {
     Fabric.EFA: _EFA,
     Fabric.INFINIBAND: _INFINIBAND,
     Fabric.RDMA: replace(_INFINIBAND, link="RoCE"),
-    Fabric.TCPX: Proof(re.compile(r"GPUDirectTCPX", re.IGNORECASE), (), _COMMON),
-    Fabric.TCPXO: Proof(re.compile(r"FasTrak|TCPXO", re.IGNORECASE), (), _COMMON),
+    Fabric.TCPX: Proof(
+        re.compile(r"GPUDirectTCPX", re.IGNORECASE),
+        (),
+        _COMMON,
+        interfaces="NCCL_GPUDIRECTTCPX_SOCKET_IFNAME",
+    ),
+    Fabric.TCPXO: Proof(
+        re.compile(r"FasTrak|TCPXO", re.IGNORECASE),
+        (),
+        _COMMON,
+        interfaces="NCCL_FASTRAK_IFNAME",
+        invisible=True,
+    ),
 }
 
 
 def must_be_proven(fabric: Fabric) -> bool:
     """Report whether accelerators use this fabric instead of TCP sockets, with evidence in NCCL's log."""
     return fabric in PROOFS
+
+
+def invisible(fabric: Fabric) -> bool:
+    """Report whether no counter has the bytes of this fabric, so that only those of others are seen."""
+    return fabric in PROOFS and PROOFS[fabric].invisible
+
+
+def interfaces(fabric: Fabric, values: Mapping[str, str], known: Iterable[str]) -> list[str] | None:
+    """Return the network interfaces, of those `known`, that carry this fabric; None for RDMA ports.
+
+    Without the setting that names them, all but the pod's first one, which has everything else.
+    """
+    variable = PROOFS[fabric].interfaces if fabric in PROOFS else None
+    if variable is None:
+        return None
+    named = {name.strip() for name in values.get(variable, "").split(",") if name.strip()}
+    return sorted(name for name in known if (name in named if named else name not in ("lo", "eth0")))
 
 
 def setting_problems(fabric: Fabric, values: Mapping[str, str]) -> list[str]:

@@ -6,7 +6,8 @@ adapters must have sent at least operations x size, and headers only add to that
 
 On accelerators the declared adapters are those that NCCL's log names (untested on hardware): a host has
 others for storage and management, which are idle meanwhile. Their number and GPUDirect RDMA have to be those
-of the machine type, where the tables know them.
+of the machine type, where the tables know them. GPUDirect-TCPX sends by network interfaces that a setting
+names. No counter has the bytes of GPUDirect-TCPXO: NCCL's log proves it, unless another interface sent them.
 """
 
 import statistics
@@ -86,9 +87,14 @@ def _check(
     plan: Plan, found: Evidence, record: Traffic, logs: Mapping[int, NcclLog], message: _LogFindings
 ) -> Check:
     needed = record.operations * record.size_bytes
-    adapters = {node.node: _adapters(plan, node, logs.get(node.node)) for node in record.nodes}
+    adapters = {
+        node.node: _adapters(plan, record.backend, node, logs.get(node.node)) for node in record.nodes
+    }
     carried = {node: sum(sent.values()) for node, sent in adapters.items()}
-    shares = {node: count / needed for node, count in carried.items()}
+    shares = {node.node: carried[node.node] / needed for node in record.nodes}
+    unseen = _unseen(plan, record.backend)
+    if unseen:
+        shares = {node.node: max(0.0, 1 - _by_sockets(node) / needed) for node in record.nodes}
     least, doubts = min(shares.values()), message.doubts + _uneven(record, adapters)
     if least < ABSENT or message.problems:
         status, culprits = Verdict.FAIL, [_fallback(plan, record, shares, message.problems)]
@@ -103,7 +109,9 @@ def _check(
             value=least,
             unit="of the bytes that must cross",
             n=record.operations,
-            estimator="least node: bytes sent by the declared adapters over the bytes that it had to send",
+            estimator="least node: bytes that no network interface sent, over the bytes that it had to send"
+            if unseen
+            else "least node: bytes sent by the declared adapters over the bytes that it had to send",
             detail={
                 "wire_gbit_s": [count * 8 / record.seconds / 1e9 for count in carried.values()],
                 "balance": {str(node): balance(sent) for node, sent in adapters.items()},
@@ -128,10 +136,23 @@ def _check(
     )
 
 
-def _adapters(plan: Plan, node: NodeTraffic, log: NcclLog | None) -> dict[str, int]:
-    """Return bytes sent by a node's declared adapters: the RDMA ports in NCCL's log, and the rails."""
+def _unseen(plan: Plan, backend: str) -> bool:
+    return backend == "nccl" and rules.invisible(plan.fabric)
+
+
+def _by_sockets(node: NodeTraffic) -> int:
+    return sum(count for name, count in node.tx_bytes.items() if name != "lo")
+
+
+def _adapters(plan: Plan, backend: str, node: NodeTraffic, log: NcclLog | None) -> dict[str, int]:
+    """Return bytes sent by a node's declared adapters: those of the fabric in NCCL's log, and the rails."""
+    if _unseen(plan, backend):
+        return {}
     sent = {name: node.tx_bytes.get(name, 0) for name in plan.rails}
     if log is not None:
+        own = rules.interfaces(plan.fabric, node.environment, node.tx_bytes)
+        if own is not None:
+            return sent | {name: node.tx_bytes[name] for name in own}
         # A port that the log names was active when NCCL started: one that is inactive now has failed.
         ports = {k: v for k, v in node.port_tx_bytes.items() if k in log.ports or k not in node.inactive}
         sent |= rules.adapters_used(plan.fabric, log, ports)
@@ -183,7 +204,7 @@ def _fallback(plan: Plan, record: Traffic, shares: Mapping[int, float], problems
         share = shares[node.node]
         if share < ABSENT:
             instead = ", ".join(f"{name} sent {count}" for name, count in _elsewhere(plan, node, needed))
-            adapters = ", ".join(plan.rails) or "the RDMA adapters"
+            adapters = ", ".join(plan.rails) or "the fabric's adapters"
             evidence.append(
                 f"node {node.node}: {adapters} sent {share * needed:.0f} of at least {needed} bytes; "
                 f"{instead or 'no other interface sent as much'}"

@@ -194,3 +194,55 @@ def test_the_probe_stops_when_the_judge_has_seen_enough() -> None:
     few = parsed([{**tournament(3), "cells": [cell((0, 1), 0.95, 1, gbit_s=[0.95], starved=None,
                   segments=None, retransmitted=None, spurious=None)]}]).records[-1]  # fmt: skip
     assert not sampling.links(few.cells, (0, 1, 2), "gloo").enough  # type: ignore[attr-defined]
+
+
+NONE: Mapping[str, Any] = {"providers": [], "adapters": None, "via": {}, "direct": {}}
+TCPX = {"networks": ["GPUDirectTCPX_v7"], **NONE}
+TCPXO = {"networks": ["FasTrak"], **NONE}
+ETH = {
+    "tcpx": {"NCCL_GPUDIRECTTCPX_SOCKET_IFNAME": "eth1,eth2,eth3,eth4", "NCCL_SOCKET_IFNAME": "eth0"},
+    "tcpxo": {"NCCL_FASTRAK_IFNAME": "eth1,eth2,eth3,eth4,eth5,eth6,eth7,eth8"},
+}
+HIGH = {"nodes": 2, "fabric": "tcpx", "rails": [], "instance_type": "a3-highgpu-8g"}
+MEGA = {"nodes": 2, "fabric": "tcpxo", "rails": [], "instance_type": "a3-megagpu-8g"}
+
+
+def on_google(
+    plan: Mapping[str, Any], sent: Sequence[Mapping[str, int]], said: Sequence[dict[str, Any]], **changes: Any
+) -> Check:
+    """Nodes of A3 whose interfaces sent so many bytes."""
+    counted = traffic(sent, "nccl", **{"environment": ETH[plan["fabric"]], **changes})
+    return judge(transport.transport, world("nccl"), counted, *said, **plan)
+
+
+def eth(first: int, *gpus: int) -> dict[str, int]:
+    return {"lo": NEEDED * 9, "eth0": first} | {f"eth{index}": sent for index, sent in enumerate(gpus, 1)}
+
+
+def test_tcpx_is_proven_by_its_log_and_the_interfaces_of_the_gpus() -> None:
+    healthy = [eth(43_000, *[NEEDED // 3] * 4)] * 2
+    assert on_google(HIGH, healthy, logs(TCPX)).status is Verdict.PASS
+    assert on_google(HIGH, healthy, logs(TCPX), environment={}).status is Verdict.PASS
+    dead = on_google(HIGH, [eth(43_000, NEEDED, NEEDED, 0, NEEDED)] * 2, logs(TCPX))
+    assert accused(dead) == [("nic", "0/eth3", Cause.DEAD_RAIL), ("nic", "1/eth3", Cause.DEAD_RAIL)]
+    fallen = on_google(HIGH, [eth(NEEDED * 2, 90, 90, 90, 90)] * 2, logs(TCPX))
+    assert accused(fallen)[0][2] is Cause.TCP_FALLBACK
+    assert any(f"eth0 sent {NEEDED * 2}" in words for words in fallen.culprits[0].evidence)
+
+
+def test_tcpxo_is_proven_by_its_log_as_no_counter_has_its_bytes() -> None:
+    healthy = [eth(43_000, *[9_000 + 100 * index for index in range(8)])] * 2
+    found = on_google(MEGA, healthy, logs(TCPXO))
+    assert (found.status, found.required) == (Verdict.PASS, True)
+    # The run says so, and its bytes are elsewhere: on one node of both.
+    one = on_google(MEGA, [healthy[0], eth(NEEDED * 2, *[9_000] * 8)], logs(TCPXO))
+    assert accused(one)[0][2] is Cause.TCP_FALLBACK
+    half = on_google(MEGA, [eth(NEEDED * 3 // 10, *[9_000] * 8)] * 2, logs(TCPXO))
+    assert half.status is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("plan", [HIGH, MEGA])
+def test_a_log_of_sockets_or_none_is_a_fallback_on_a3(plan: Mapping[str, Any]) -> None:
+    sent = [eth(43_000, *[NEEDED // 3] * 8)] * 2
+    for said in ([], logs({"networks": ["Socket"], **NONE}, via={"NET/Socket": 8}), logs(TCPX)[:1]):
+        assert accused(on_google(plan, sent, said))[0][2] is Cause.TCP_FALLBACK
