@@ -22,10 +22,11 @@ def answer_to(site: Site, args: Properties) -> Properties:
 
 
 def _read(site: Site, token: str, args: Properties) -> Properties:
-    """The outputs of an emulated resource, looked up by its id, ARN or name."""
+    """The outputs of an emulated resource, looked up by its id, ARN or name; tags are those in AWS."""
     keys = [value for key, value in args.items() if key not in ("region", "tags") and isinstance(value, str)]
     record = site.known_as(token, keys[0] if keys else None)
-    return {**args, **record.outputs, "id": record.id}
+    tags = {"tags": record.outputs["tagsAll"]} if "tagsAll" in record.outputs else {}
+    return {**args, **record.outputs, **tags, "id": record.id}
 
 
 def _zones(site: Site, args: Properties) -> Properties:
@@ -196,6 +197,14 @@ def _secret_value(site: Site, args: Properties) -> Properties:
     return {**args, **found, "id": f"{arn}|{CURRENT}", "arn": arn}
 
 
+def _log_groups(site: Site, args: Properties) -> Properties:
+    """Log groups by a prefix of their names."""
+    prefix = args.get("logGroupNamePrefix") or ""
+    found = {one.id: one.outputs.get("arn") for one in site.all("cloudwatch/logGroup:LogGroup")}
+    names = sorted(name for name in found if name.startswith(prefix))
+    return {**args, "id": site.region, "logGroupNames": names, "arns": [found[name] for name in names]}
+
+
 FUNCTIONS: Mapping[str, Function[Site]] = {
     **lookups.FUNCTIONS,
     **nodes.FUNCTIONS,
@@ -205,6 +214,7 @@ FUNCTIONS: Mapping[str, Function[Site]] = {
     "index/getRegion": _region,
     "iam/getPolicyDocument": _policy_document,
     "ssm/getParameter": _parameter,
+    "cloudwatch/getLogGroups": _log_groups,
     "eks/getCluster": _cluster,
     "eks/getClusterAuth": _cluster_auth,
     "eks/getAddonVersion": _addon_version,

@@ -15,6 +15,7 @@ from stacks import sdk
 
 ACCOUNT = "111122223333"
 REGION = "eu-central-1"
+_LOG_GROUPS = "aws:cloudwatch/getLogGroups:getLogGroups"
 _GROUPS = "aws:autoscaling/getAmiIds:getAmiIds"
 _SECRET = "aws:secretsmanager/getSecretVersion:getSecretVersion"
 _PROJECT = "gcp:organizations/getProject:getProject"
@@ -44,6 +45,7 @@ class Recorder(Mocks):
     answers: Mapping[str, Callable[[Any], Mapping[str, object]]] = field(
         default_factory=lambda: {
             _GROUPS: lambda _: {"id": REGION, "names": [], "arns": []},
+            _LOG_GROUPS: lambda _: {"id": REGION, "logGroupNames": [], "arns": []},
             _PROJECT: lambda args: {
                 "id": args["projectId"],
                 "number": "123456789012",

@@ -34,14 +34,17 @@ class RunningPlace:
 def running_rights(place: RunningPlace, image: str, *, domain: str = "") -> str:
     """A policy for jobs of one image; with `domain`, the id of a Studio domain, for its notebooks.
 
-    Jobs write their log. Notebooks write streams of their domain in another one, and read the logs of jobs.
+    Jobs write their log. Notebooks write streams of their domain in another group, which they create if it is
+    absent (AmazonSageMakerFullAccess allows it for all groups), and read the logs of jobs. CreateLogGroup is
+    for the group (service authorization reference), but refusals name `log-group:<name>:log-stream:`.
     Names of streams: whitepaper "SageMaker Studio Administration Best Practices", Logging and monitoring.
     """
-    jobs, notebooks = place.arns("logs", "log-group:", f"{JOB_LOGS}:*", f"{NOTEBOOK_LOGS}:*")
+    jobs, notebooks = place.arns("logs", "log-group:", f"{JOB_LOGS}:*", f"{NOTEBOOK_LOGS}*")
     logs = [iam.allow([_STREAMS, *_WRITES], [jobs])]
     if domain:
         own = place.arns("logs", "log-group:", f"{NOTEBOOK_LOGS}:log-stream:{domain}/*")
-        logs = [iam.allow(_WRITES, own), iam.allow([_STREAMS], [notebooks, jobs])]
+        # One statement, since an inline policy is limited; the group of jobs exists.
+        logs = [iam.allow(_WRITES, own), iam.allow(["logs:CreateLogGroup", _STREAMS], [notebooks, jobs])]
         logs += [iam.allow(["logs:GetLogEvents"], [jobs])]
     images = _images(place.partition, place.region, image)
     return iam.document(*images, *logs, _measures(), *_network(place), *_disks(place.key))

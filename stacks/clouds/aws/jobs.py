@@ -11,7 +11,7 @@ from components.aws.jobs.cleaning import AwsCleaning
 from components.aws.jobs.mlflow import AwsMlflow
 from components.aws.jobs.people import AwsPeople, AwsPeopleRights, PersonArgs
 from components.aws.jobs.person_rights import CODE
-from components.aws.jobs.records import AwsRecords
+from components.aws.jobs.records import AwsRecords, has_notebook_logs
 from components.aws.jobs.studio import AwsStudio
 from components.aws.money.scopes import ScopeArgs
 from components.aws.money.stopper import AwsBudgetStop
@@ -94,6 +94,9 @@ class AwsJobs:
                 "log_groups": [
                     log_group_name(f"{spec.name}-{part}-function") for part in ("budgets", "cleaning")
                 ],
+                "release_notebook_logs": has_notebook_logs(
+                    spec.name, pulumi.InvokeOptions(provider=self._provider)
+                ),
             },
             self._on_aws,
         )

@@ -94,3 +94,12 @@ def test_a_newest_image_does_not_depend_on_the_order_of_arguments(state: State) 
     one = ask(state, "ec2/getAmi", filters=[{"name": "name", "values": ["x"]}])
     other = ask(state, "ec2/getAmi", filters=[{"values": ["x"], "name": "name"}])
     assert one["id"] == other["id"] != ask(state, "ec2/getAmi", mostRecent=True)["id"]
+
+
+def test_log_groups_are_found_by_prefix_with_their_tags_in_aws(state: State) -> None:
+    tags = {"trainstack:stack": "dev"}
+    keep(state, "cloudwatch/logGroup:LogGroup", "/aws/a", arn="arn:a", name="/aws/a", tags={}, tagsAll=tags)
+    keep(state, "cloudwatch/logGroup:LogGroup", "/aws/b", arn="arn:b", name="/aws/b")
+    assert ask(state, "cloudwatch/getLogGroups", logGroupNamePrefix="/aws/a")["logGroupNames"] == ["/aws/a"]
+    assert ask(state, "cloudwatch/getLogGroups")["arns"] == ["arn:a", "arn:b"]
+    assert ask(state, "cloudwatch/getLogGroup", name="/aws/a")["tags"] == tags

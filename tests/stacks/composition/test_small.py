@@ -121,12 +121,18 @@ def test_only_sagemaker_for_this_account_takes_a_persons_role() -> None:
         assert trust["Condition"]["StringEquals"]["aws:SourceAccount"]
 
 
-@pytest.mark.parametrize("name", ["/aws/sagemaker/TrainingJobs", "/aws/sagemaker/studio"])
-def test_jobs_and_spaces_log_into_a_group_that_is_encrypted_and_ends(name: str) -> None:
+def test_jobs_log_into_a_group_that_is_encrypted_and_ends() -> None:
+    name = "/aws/sagemaker/TrainingJobs"
     (group,) = [one for one in made().all("LogGroup").values() if one["name"] == name]
     assert group["kmsKeyId"] and group["retentionInDays"] == 90
     keys = [str(one.get("policy")) for one in made().all("Key").values()]
     assert any(f"log-group:{name}" in key for key in keys), "CloudWatch Logs may use a key for it"
+
+
+def test_spaces_log_into_the_group_of_the_account_which_no_stack_has() -> None:
+    name = "/aws/sagemaker/studio"
+    assert name not in [one["name"] for one in made().all("LogGroup").values()]
+    assert f"log-group:{name}" in str(allowing("logs:CreateLogGroup")["Resource"])
 
 
 def test_a_function_without_variables_has_no_key_for_them() -> None:

@@ -8,8 +8,6 @@ from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
 
 _SERVICE = "sagemaker"
-# Groups of SageMaker, and who wrote to them before the stack.
-_LOGS = {"/aws/sagemaker/TrainingJobs": "earlier jobs", "/aws/sagemaker/studio": "an earlier Studio"}
 
 
 def zones(account: Account) -> Iterator[Answer]:
@@ -67,10 +65,9 @@ def _unusable(one: JobMachineSpec, found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def log_group(account: Account) -> Iterator[Answer]:
-    """The log groups of jobs and notebooks do not exist, or belong to the stack.
+    """The log group of jobs does not exist, or belongs to the stack.
 
-    An account has one of each per region. The service creates it with the first job or notebook, without a
-    key and kept forever; `up` then fails with ResourceAlreadyExistsException.
+    An account has one per region. The service creates it with the first job, without a key and kept forever;
+    `up` then fails with ResourceAlreadyExistsException.
     """
-    for name, writer in _LOGS.items():
-        yield account.foreign_log_group("job-logs", name, writer, shared=True)
+    yield account.foreign_log_group("job-logs", "/aws/sagemaker/TrainingJobs", "earlier jobs", shared=True)
