@@ -1,9 +1,12 @@
 """Node counts of clusters and pools, and their purchase option."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rehearsal.core.model import Properties
 from rehearsal.gcp import facts
+
+if TYPE_CHECKING:
+    from infra.catalog.gcp.model import Way
 
 CLUSTER, POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePool"
 
@@ -28,7 +31,7 @@ def most_nodes(inputs: Properties, location: str) -> int:
     return max(grown, nodes(POOL, inputs, location))
 
 
-def market(inputs: Properties) -> str:
+def market(inputs: Properties) -> "Way":
     """Purchase option of the nodes, by the catalog's name."""
     config = _block(inputs.get("nodeConfig"))
     if _block(inputs.get("queuedProvisioning")).get("enabled") is True:

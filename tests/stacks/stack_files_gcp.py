@@ -183,10 +183,11 @@ def _zones_of(machine: str, region: str, zones: list[str]) -> list[str]:
 @st.composite
 def pool(draw: st.DrawFn, region: str, zones: list[str], name: str) -> tuple[Values, Values]:
     """A pool that the region offers, bought and sized in one of the ways that exist, and its part of `on`."""
-    machines = sorted(row for row in facts.machine_types if _zones_of(row, region, zones))
+    known = facts.machine_types.items()
+    machines = sorted(name for name, row in known if not row.refused and _zones_of(name, region, zones))
     machine = facts.machine_type(draw(st.sampled_from(machines)))
-    kind = draw(st.sampled_from(["on_demand", "spot", "reserved", "block", "flex_start", "queued"]))
-    rdma = machine.fabric is not None and draw(st.booleans())
+    kind = draw(st.sampled_from([way for way in pools.KINDS if facts.sold(machine.name, way)]))
+    rdma = machine.fabric is not None and kind != "flex_start" and draw(st.booleans())
     purpose = draw(st.sampled_from(["training", "fine_tuning", "interactive"]))
     offered = _zones_of(machine.name, region, zones)
     plain = not rdma and kind in ("on_demand", "spot")

@@ -29,8 +29,6 @@ def common(
     args: PoolArgs,
     labels: Mapping[str, str],
     taints: Sequence[gcp.container.NodePoolNodeConfigTaintArgs],
-    *,
-    secure_boot: bool = True,
 ) -> gcp.container.NodePoolNodeConfigArgs:
     """Nodes whose pods have identities of their own, on an encrypted disk, with streamed images."""
     return gcp.container.NodePoolNodeConfigArgs(
@@ -48,7 +46,7 @@ def common(
         gvnic=gcp.container.NodePoolNodeConfigGvnicArgs(enabled=True),
         gcfs_config=gcp.container.NodePoolNodeConfigGcfsConfigArgs(enabled=True),
         shielded_instance_config=gcp.container.NodePoolNodeConfigShieldedInstanceConfigArgs(
-            enable_secure_boot=secure_boot, enable_integrity_monitoring=True
+            enable_secure_boot=True, enable_integrity_monitoring=True
         ),
         workload_metadata_config=gcp.container.NodePoolNodeConfigWorkloadMetadataConfigArgs(
             mode="GKE_METADATA"

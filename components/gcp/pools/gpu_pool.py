@@ -6,7 +6,7 @@ import pulumi_gcp as gcp
 from components.base import Component, Options
 from components.gcp.pools import config
 from components.gcp.pools.gpu_pool_args import GcpGpuPoolArgs, managed, pool_problems
-from infra.catalog.gcp import fabrics, facts
+from infra.catalog.gcp import facts
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.gcp.pools import DYNAMIC, PREPAID
 from infra.catalog.pools import RESERVED_LABELS
@@ -78,7 +78,9 @@ class GcpGpuPool(Component):
             # Workload Scheduler are upgraded as they end, which GKE sets itself.
             upgrade_settings=None if purchase in DYNAMIC else config.upgrades(args["max_nodes"], spare=False),
             node_drain_configs=config.draining(),
-            placement_policy=self._placement(args, machine),
+            placement_policy=gcp.container.NodePoolPlacementPolicyArgs(type="COMPACT")
+            if args["compact"]
+            else None,
             network_config=_network(args),
             node_config=_nodes(args, machine, self.labels),
             opts=self.child(
@@ -90,22 +92,6 @@ class GcpGpuPool(Component):
             ),
         )
 
-    def _placement(
-        self, args: GcpGpuPoolArgs, machine: MachineType
-    ) -> gcp.container.NodePoolPlacementPolicyArgs | None:
-        topology = fabrics.rack(machine, rdma=args["rdma"])
-        if topology:
-            policy = gcp.compute.ResourcePolicy(
-                f"{self._prefix}-rack",
-                region=args["location"],
-                workload_policy=gcp.compute.ResourcePolicyWorkloadPolicyArgs(
-                    type="HIGH_THROUGHPUT", accelerator_topology=topology
-                ),
-                opts=self.child(),
-            )
-            return gcp.container.NodePoolPlacementPolicyArgs(type="COMPACT", policy_name=policy.name)
-        return gcp.container.NodePoolPlacementPolicyArgs(type="COMPACT") if args["compact"] else None
-
 
 def fabric(args: GcpGpuPoolArgs, machine: MachineType) -> Fabric:
     """The fabric between the nodes of a pool."""
@@ -116,7 +102,6 @@ def node_labels(args: GcpGpuPoolArgs, machine: MachineType) -> dict[str, str]:
     """The labels of a pool's nodes; GKE adds `cloud.google.com/gke-accelerator` and others itself."""
     return {
         **args["labels"],
-        **machine.labels,
         f"{RESERVED_LABELS}pool": args["pool"],
         f"{RESERVED_LABELS}purpose": args["purpose"],
         f"{RESERVED_LABELS}accelerator": machine.accelerator,
@@ -146,19 +131,12 @@ def _nodes(
 ) -> gcp.container.NodePoolNodeConfigArgs:
     # Keeps pods without a GPU request off these nodes. GKE adds the taint of the queue itself.
     taint = gcp.container.NodePoolNodeConfigTaintArgs(key=TAINT_KEY, value=TAINT_VALUE, effect="NO_SCHEDULE")
-    found = config.common(args, labels, [taint], secure_boot=machine.secure_boot)
+    found = config.common(args, labels, [taint])
     found.guest_accelerators = [_accelerator(args, machine)]
     found.flex_start = True if args["purchase"] in DYNAMIC else None
     found.reservation_affinity = _reservation(args)
     found.gpudirect_strategy = "RDMA" if managed(args) else None
-    found.linux_node_config = gcp.container.NodePoolNodeConfigLinuxNodeConfigArgs(
-        sysctls=_SYSCTLS,
-        hugepages_config=gcp.container.NodePoolNodeConfigLinuxNodeConfigHugepagesConfigArgs(
-            hugepage_size2m=machine.huge_pages
-        )
-        if machine.huge_pages
-        else None,
-    )
+    found.linux_node_config = gcp.container.NodePoolNodeConfigLinuxNodeConfigArgs(sysctls=_SYSCTLS)
     if machine.static_cpu:
         found.kubelet_config = _whole_processors()
     ssds = args.get("local_ssds", machine.local_ssds)

@@ -67,6 +67,7 @@ def pool_problems(args: GcpGpuPoolArgs, machine: MachineType) -> list[Problem]:
     """Every combination in `args` that cannot run, each with its fix."""
     return [
         *common_problems(args),
+        *pools.refused_problems(f"{args['pool']}.machine", machine),
         *_purchase_problems(args),
         *(_network_problems(args, machine) if args["rdma"] else _unused_networks(args)),
         *(_placement_problems(args) if args["compact"] else ()),
@@ -86,6 +87,10 @@ def _purchase_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
     if purchase not in pools.KINDS:
         rule, fix = "unknown way to buy nodes", f"Choose from {', '.join(pools.KINDS)}."
         yield Problem(f"{pool}.purchase", purchase, rule, fix, code="unknown-purchase-kind")
+    else:
+        yield from pools.purchase_problems(f"{pool}.purchase", purchase, args["machine"])
+    if args["rdma"]:
+        yield from pools.gang_problems(f"{pool}.purchase", purchase, f"{pool}.rdma", args["max_nodes"])
     if purchase in pools.PREPAID:
         yield from reserved_zone_problems(f"{pool}.zones", len(args["zones"]))
     yield from pools.reservation_problems(f"{pool}.reservation_id", purchase, args.get("reservation_id"))
@@ -98,7 +103,6 @@ def _purchase_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
 def _network_problems(args: GcpGpuPoolArgs, machine: MachineType) -> Iterator[Problem]:
     pool = args["pool"]
     yield from rdma_zone_problems(f"{pool}.zones", len(args["zones"]))
-    yield from fabrics.rack_problems(f"{pool}.max_nodes", args["max_nodes"], machine)
     yield from fabrics.rdma_problems(f"{pool}.rdma", machine)
     if machine.fabric is not None:
         given = None if managed(args) else len(args["attachments"])

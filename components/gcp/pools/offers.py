@@ -65,8 +65,7 @@ def node_offer(
     beside = needs.get("sidecar")
     offer: NodeOffer = {
         "cpu": cores_for_jobs(machine.vcpu, pods_per_node) - (beside["cpu"] if beside else 0),
-        "memory_gib": memory_for_jobs_gib(machine.memory_gib, huge_pages=machine.huge_pages or 0)
-        - (beside["memory_gib"] if beside else 0),
+        "memory_gib": memory_for_jobs_gib(machine.memory_gib) - (beside["memory_gib"] if beside else 0),
         "gpus": gpus_of_node(machine, clients=clients, partition=partition),
         "ephemeral_gib": disk_for_jobs_gib(local_ssds or machine.local_ssds or 0, disk_gib),
         "pod": needs,
@@ -98,10 +97,10 @@ def cores_for_jobs(vcpu: int, pods_per_node: int) -> int:
     return math.floor(vcpu - _reserved(vcpu, _CPU) - many - _AGENTS_CPU)
 
 
-def memory_for_jobs_gib(memory_gib: float, *, huge_pages: int = 0) -> int:
-    """Whole GiB per node for jobs, without huge pages (of 2 MiB)."""
+def memory_for_jobs_gib(memory_gib: float) -> int:
+    """Whole GiB per node for jobs."""
     seen = memory_gib * (1 - _KERNEL_SHARE) - _KERNEL_GIB
-    taken = _reserved(memory_gib, _MEMORY) + (_EVICTION_MIB + _AGENTS_MEMORY_MIB + 2 * huge_pages) / 1024
+    taken = _reserved(memory_gib, _MEMORY) + (_EVICTION_MIB + _AGENTS_MEMORY_MIB) / 1024
     return math.floor(seen - taken)
 
 

@@ -23,8 +23,10 @@ from infra.catalog.gcp.model import (
     Offer,
     Region,
     ReleaseChannel,
+    Sale,
     ServiceQuota,
     VmPrice,
+    Way,
     family_of,
 )
 from infra.catalog.rows import per_region
@@ -115,6 +117,22 @@ class GcpCatalog(Catalog):
             return None
         zones = self.offers.get((machine, region))
         return () if zones is None else zones or place.zones
+
+    @cached_property
+    def sales(self) -> Mapping[str, Sale]:
+        """Ways to buy a machine type with GPUs, by its name."""
+        rows = read_rows(self._folder / "purchases.toml", "sale", Sale)
+        named = [(machine, row) for row in rows for machine in row.machines]
+        if len({machine for machine, _ in named}) < len(named):
+            raise CatalogError("purchases.toml: a machine type is listed twice")
+        return dict(named)
+
+    def sold(self, machine: str, way: Way) -> bool | None:
+        """Return whether a machine type is sold in that way, where it is offered; None: no source says."""
+        row = self.sales.get(machine)
+        if row is None:
+            return None if machine not in self.cpu_types else way in ("on_demand", "spot")
+        return True if way in row.ways else None if way in row.unknown else False
 
     @cached_property
     def vm_prices(self) -> Mapping[tuple[str, str, Market], VmPrice]:

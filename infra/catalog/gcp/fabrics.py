@@ -14,8 +14,6 @@ Making = Literal["managed", "classic"]
 _MANAGED_FROM: Final = 34
 """Minor version of Kubernetes from which DRANET creates networks: 1.34.1-gke.1829001 (GKE documentation,
 "Allocate network resources by using DRANET", read 2026-11-22)."""
-_RACK_NODES: Final = 18
-"""Machines of 4 GPUs in a rack of NVL72."""
 
 
 def making(machine: str, wanted: Making) -> Making | None:
@@ -91,19 +89,3 @@ def classic_problems(path: str, machine: str) -> Iterator[Problem]:
         rule = "the networks of its NICs are not documented"
         fix = f"Known are {', '.join(known)}; GKE itself creates those of A4X Max (managed)."
         yield Problem(path, machine, rule, fix, code="networks-unknown")
-
-
-def rack(machine: MachineType, *, rdma: bool) -> str | None:
-    """The topology of the workload policy that the stack creates for a pool; None: no policy.
-
-    With `compact` GKE creates the policy itself.
-    """
-    return machine.topology if rdma else None
-
-
-def rack_problems(path: str, most: int, machine: MachineType) -> Iterator[Problem]:
-    """Machines with RDMA that a workload policy places together are of one rack."""
-    if machine.topology and most > _RACK_NODES:
-        rule = f"a policy of {machine.topology} GPUs places at most {_RACK_NODES} machines: one rack"
-        fix = f"Set {_RACK_NODES}, and add another pool for another rack."
-        yield Problem(path, most, rule, fix, code="rack-too-small")

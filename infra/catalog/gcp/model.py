@@ -14,7 +14,9 @@ from infra.catalog.fact import Count, DatedPrice, Fact, Name, Usd
 Band = tuple[Count, Count, Count]
 """The smallest size, the largest, and the step between."""
 Market = Literal["on_demand", "spot", "flex_start", "calendar"]
-"""Ways to buy a machine. `calendar`: a reservation for a time, made in calendar mode."""
+"""Markets with a price of their own. `calendar`: a reservation for a time, made in calendar mode."""
+Way = Literal["on_demand", "spot", "reserved", "block", "flex_start", "queued"]
+"""Ways to buy nodes, by the names of the spec."""
 Fabric = Literal["tcpx", "tcpxo", "rdma"]
 """Network between GPUs of several machines: GPUDirect-TCPX, GPUDirect-TCPXO, or RDMA over converged
 Ethernet."""
@@ -47,16 +49,18 @@ class MachineType(Fact):
     fabric: Fabric | None = None  # None: none documented
     network_gbps: Count | None = None
     nvlink: bool | None = None  # None also where there is one GPU and thus nothing to link
-    local_ssds: Count | None = None  # of 375 GiB, that the type always has; None: not known, or chosen
-    local_ssds_choosable: bool = False
+    local_ssds: Count | None = None  # that the type always has; None: chosen, or it has none
+    local_ssd_choices: tuple[Count, ...] = ()  # that a node may have instead of none
     boot_disk: Name | None = None  # None: GKE chooses
     nics: Count | None = None  # adapters of the fabric
     nic_gbps: Count | None = None
-    topology: Name | None = None  # of a rack that a workload policy places together, as GKE writes it
     static_cpu: bool = False  # pods get whole processors, and memory beside them
-    huge_pages: Count | None = None  # of 2 MiB, that its adapters need
-    secure_boot: bool = True
-    labels: dict[str, str] = Field(default_factory=dict)  # by which GKE sets its nodes up
+    refused: Name | None = None  # reason why stacks have no pools of this type
+
+    @property
+    def local_ssd_counts(self) -> tuple[int, ...]:
+        """Numbers of local SSDs that a node may have."""
+        return (0, *self.local_ssd_choices) if self.local_ssds is None else (self.local_ssds,)
 
     @property
     def family(self) -> str:
@@ -104,6 +108,14 @@ class Offer(Fact):
 
     machines: tuple[Name, ...] = Field(min_length=1)
     zones: dict[Name, tuple[Name, ...]]
+
+
+class Sale(Fact):
+    """Ways to buy machine types; a way that is neither sold nor unknown is not sold."""
+
+    machines: tuple[Name, ...] = Field(min_length=1)
+    ways: tuple[Way, ...] = Field(min_length=1)
+    unknown: tuple[Way, ...] = ()
 
 
 class VmPrice(DatedPrice):

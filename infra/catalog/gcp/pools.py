@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, get_args
 
 from infra.catalog.gcp import facts
-from infra.catalog.gcp.model import MachineType
+from infra.catalog.gcp.model import MachineType, Way
 from infra.errors import Problem
 
 SYSTEM_DISK_GIB: Final = 100
@@ -22,7 +22,7 @@ _RESERVATION: Final = re.compile(
     r"projects/(?P<project>[a-z][a-z0-9-]{4,28}[a-z0-9])/reservations/(?P<name>[a-z]([a-z0-9-]{0,61}[a-z0-9])?)"
     r"(/reservationBlocks/(?P<block>[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?))?"
 )
-KINDS: Final = ("on_demand", "spot", "reserved", "block", "flex_start", "queued")
+KINDS: Final[tuple[Way, ...]] = get_args(Way)
 """Ways to buy nodes."""
 _LAYERED: Final = ("a3-ultragpu-", "a4-", "a4x-")
 NETWORK_LAYERS: Final = tuple(f"cloud.google.com/gce-topology-{one}" for one in ("block", "subblock", "host"))
@@ -72,6 +72,32 @@ def cpu_purchase_problems(path: str, bought: str) -> Iterator[Problem]:
         fix = "Buy them on_demand or spot."
         rule = "nodes without GPUs are neither reserved nor queued"
         yield Problem(path, bought, rule, fix, code="purchase-needs-gpus")
+
+
+def purchase_problems(path: str, kind: Way, machine: str) -> Iterator[Problem]:
+    """The machine type is sold in that way; what no source denies is accepted."""
+    if machine in facts.sales and facts.sold(machine, kind) is False:
+        fix = f"Buy it by {' or '.join(facts.sales[machine].ways)}, or use another type."
+        yield Problem(path, kind, f"{machine} is not sold in this way", fix, code="purchase-not-offered")
+
+
+def refused_problems(path: str, machine: MachineType) -> Iterator[Problem]:
+    """The stack installs what nodes of the type need."""
+    if machine.refused is not None:
+        fix = "Use a4-highgpu-8g or a3-ultragpu-8g, which have RDMA between nodes."
+        yield Problem(path, machine.name, machine.refused, fix, code="machine-not-supported")
+
+
+def gang_problems(path: str, kind: str, rdma_path: str, most: int) -> Iterator[Problem]:
+    """Nodes on which runs of several nodes start are queued: all of them, or none.
+
+    Nodes of plain flex-start come one by one and are billed while the others are missing. Source: GKE
+    documentation, "About GPU, TPU, and H4D consumption with flex-start provisioning mode": without queued
+    provisioning for workloads of one node.
+    """
+    if kind == "flex_start" and most > 1:
+        rule = "flex-start nodes start one by one, and runs over RDMA need all of their nodes"
+        yield Problem(path, kind, rule, "Write queued.", against=rdma_path, code="flex-start-not-for-gangs")
 
 
 def offer_problems(
@@ -173,12 +199,9 @@ def local_ssd_problems(path: str, count: int, machine: str) -> Iterator[Problem]
         if count:
             rule = f"{machine} has no local SSDs (among CPU types, only those that end in -lssd)"
             yield Problem(path, count, rule, "Leave it out.", code="machine-without-local-ssds")
-    elif known.local_ssds is not None and count != known.local_ssds:
-        rule = f"{machine} always has {known.local_ssds}"
-        yield Problem(path, count, rule, "Leave it out, or write that number.", code="local-ssds-fixed")
-    elif not known.local_ssds_choosable and known.local_ssds is None:
-        rule = f"{machine} has a fixed number of local SSDs"
-        yield Problem(path, count, rule, "Leave it out.", code="local-ssds-not-chosen")
+    elif count not in known.local_ssd_counts:
+        rule = f"{machine} has {' or '.join(map(str, known.local_ssd_counts))} local SSDs"
+        yield Problem(path, count, rule, "Leave it out, or write such a number.", code="local-ssd-count")
 
 
 def stays_idle(machine: str, least: int) -> bool:

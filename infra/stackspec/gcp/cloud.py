@@ -138,7 +138,7 @@ class GcpSpec(CloudModel):
     nodes in `layout.network_cidr`. Only with a cluster."""
 
     accelerator_networks: Literal["managed", "classic"] | None = None
-    """Networks of the NICs beside GPUs, where GKE supports both (A3 Ultra, A4, A4X). `managed`: by GKE, with
+    """Networks of the NICs beside GPUs, where GKE supports both (A3 Ultra, A4). `managed`: by GKE, with
     DRANET; pods claim devices. `classic`: by this stack, with Network objects that pods name. Other types are
     always classic. Only with a cluster."""
 

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
+from rehearsal.gcp.facts import catalog
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items, present
+from rehearsal.gcp.sizes import market
 
 POOL = "gcp:container/nodePool:NodePool"
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/container_node_pool"
@@ -224,4 +226,40 @@ def _pool_zones(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
                 f"{zone} is not in {region}, the region of the cluster",
                 "",
                 "badRequest",
+            )
+
+
+@BOOK.rule(
+    "GCP-POOL-026",
+    POOL,
+    source="Compute Engine documentation, Accelerator-optimized machine family (notes of the series)",
+)
+def _sold(inputs: Properties) -> Iterator[Violation]:
+    """Machine types are sold in some ways only; a reservation of any name can serve the others."""
+    machine, way = _node(inputs).get("machineType"), market(inputs)
+    if not isinstance(machine, str) or _reservation(inputs) in (UNKNOWN, "ANY_RESERVATION"):
+        return
+    if machine in catalog().sales and catalog().sold(machine, way) is False:
+        ways = ", ".join(catalog().sales[machine].ways)
+        yield Violation("nodeConfig.machineType", f"{machine} is not sold {way}", f"It is sold {ways}.")
+
+
+@BOOK.rule(
+    "GCP-POOL-027",
+    POOL,
+    source='Compute Engine documentation, "About Local SSD disks" (numbers of disks by machine type)',
+)
+def _local_ssds(inputs: Properties) -> Iterator[Violation]:
+    """A machine type has a number of local SSDs that it supports."""
+    known = catalog().machine_types.get(str(_node(inputs).get("machineType")))
+    for name in ("ephemeralStorageLocalSsdConfig", "localNvmeSsdBlockConfig"):
+        count = block(_node(inputs).get(name)).get("localSsdCount")
+        if known is None or not isinstance(count, int | float) or not known.local_ssd_counts:
+            continue
+        if count not in known.local_ssd_counts:
+            allowed = " or ".join(map(str, known.local_ssd_counts))
+            yield Violation(
+                f"nodeConfig.{name}.localSsdCount",
+                f"{known.name} does not support {count:g}",
+                f"Give {allowed}.",
             )

@@ -27,6 +27,7 @@ from infra.catalog.errors import UnknownFactError
 from infra.catalog.fact import Fact
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.catalog import GcpCatalog
+from infra.catalog.gcp.model import Way
 from infra.catalog.tables import CatalogError
 
 DATA = Path(tables.__file__).parent / "gcp/tables"
@@ -55,6 +56,7 @@ def every_row() -> dict[str, Iterable[Fact]]:
         "gke.versions": facts.gke_versions.values(),
         "gke.minors": facts.gke.minors.values(),
         "gke.channels": facts.gke.channels.values(),
+        "purchases": facts.sales.values(),
         "quotas": facts.quotas.values(),
         "storage.filestore": facts.filestore_tiers.values(),
         "storage.lustre": facts.lustre_tiers.values(),
@@ -77,6 +79,29 @@ def test_no_source_is_listed_without_a_row() -> None:
         content = tomllib.loads(path.read_text())
         used = {row["source"] for rows in content.values() if isinstance(rows, list) for row in rows}
         assert used == set(content["sources"]), path.name
+
+
+def test_every_type_with_gpus_is_sold_in_some_way() -> None:
+    assert set(facts.sales) == set(facts.machine_types)
+
+
+def test_types_are_sold_as_other_lists_of_google_cloud_say() -> None:
+    # dstackai/gpuhunt@35841515 src/gpuhunt/providers/gcp.py (`filter`): not on demand.
+    absent = ("a4x-", "a4-", "a3-ultragpu-", "a3-highgpu-1g", "a3-highgpu-2g", "a3-highgpu-4g")
+    for name in facts.machine_types:
+        assert facts.sold(name, "on_demand") is not name.startswith(absent), name
+    # A SKU of a market exists only where some machine with the GPU is sold so.
+    ways: dict[str, Way] = {"spot": "spot", "flex_start": "flex_start", "calendar": "block"}
+    for (gpu, _, market), row in facts.gpu_prices.items():
+        names = [name for name, one in facts.machine_types.items() if one.accelerator == gpu]
+        assert market == "on_demand" or any(facts.sold(name, ways[market]) for name in names), row
+
+
+def test_local_disks_agree_with_other_lists() -> None:
+    # dstackai/gpuhunt@35841515 src/gpuhunt/providers/gcp.py (`local_ssd_sizes_gib`).
+    sizes = {"a3-megagpu-8g": 16, "a3-highgpu-8g": 16}
+    sizes |= {f"a2-ultragpu-{count}g": count for count in (1, 2, 4, 8)}
+    assert {name: facts.machine_type(name).local_ssds for name in sizes} == sizes
 
 
 def test_import_brings_no_engine_and_reads_no_table() -> None:
@@ -198,12 +223,13 @@ def test_boot_disks_are_such_as_the_series_take() -> None:
     assert facts.boot_disk("a2-highgpu-1g") is facts.boot_disk("x9-standard-8") is None
 
 
-def test_only_old_series_and_g4_take_as_many_local_disks_as_are_asked_for() -> None:
+def test_only_old_series_and_g4_have_a_choice_of_local_disks() -> None:
     for row in facts.machine_types.values():
-        assert row.local_ssds_choosable is row.name.startswith(("g2-", "g4-", "a2-highgpu", "a2-megagpu")), (
-            row
+        chosen = (
+            row.name.startswith(("g2-", "g4-", "a2-highgpu", "a2-megagpu")) and row.name != "g4-standard-6"
         )
-        assert not (row.local_ssds and row.local_ssds_choosable)
+        assert bool(row.local_ssd_choices) is chosen, row
+        assert not (row.local_ssds and row.local_ssd_choices)
 
 
 def test_a_processor_type_has_the_memory_of_its_family() -> None:

@@ -39,11 +39,3 @@ def test_networks_are_created_by_gke_or_the_stack() -> None:
 def test_a_pool_has_as_many_networks_as_nics(machine: str, count: int | None, fix: str) -> None:
     found = said(fabrics.attachment_problems("networks", machine, count))
     assert fix in found and bool(found) is bool(fix)
-
-
-def test_a_policy_places_one_rack() -> None:
-    rack, single = facts.machine_type("a4x-highgpu-4g"), facts.machine_type("a4-highgpu-8g")
-    assert (
-        said(fabrics.rack_problems("most", 18, rack)) == said(fabrics.rack_problems("most", 99, single)) == ""
-    )
-    assert "rack-too-small" in said(fabrics.rack_problems("most", 19, rack))

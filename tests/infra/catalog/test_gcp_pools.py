@@ -34,6 +34,42 @@ def test_types_are_known() -> None:
 
 
 @pytest.mark.parametrize(
+    ("machine", "ways"),
+    # Notes of Compute Engine's pages on the accelerator-optimized machine family, of 2026-04-13.
+    [
+        ("a4-highgpu-8g", {"spot", "flex_start", "queued", "reserved", "block"}),
+        ("a3-ultragpu-8g", {"spot", "flex_start", "queued", "reserved", "block"}),
+        ("a3-highgpu-1g", {"spot", "flex_start", "queued"}),
+        ("a3-highgpu-8g", set(pools.KINDS)),
+        ("a3-megagpu-8g", set(pools.KINDS)),
+        ("a2-ultragpu-8g", set(pools.KINDS) - {"block"}),
+        ("g2-standard-4", set(pools.KINDS) - {"block"}),
+        ("a4x-highgpu-4g", {"reserved"}),
+        ("g4-standard-6", set(pools.KINDS) - {"block"}),  # no source denies the others
+        ("p5.48xlarge", set(pools.KINDS)),  # unknown: another check refuses the type
+    ],
+)
+def test_types_are_sold_in_some_ways_only(machine: str, ways: set[str]) -> None:
+    accepted = {kind for kind in pools.KINDS if not said(pools.purchase_problems("kind", kind, machine))}
+    assert accepted == ways
+    if machine == "a4-highgpu-8g":
+        found = said(pools.purchase_problems("kind", "on_demand", machine))
+        assert "purchase-not-offered" in found and "spot or flex_start or queued or reserved" in found
+
+
+def test_a_gang_is_not_started_node_by_node() -> None:
+    assert "flex-start-not-for-gangs" in said(pools.gang_problems("kind", "flex_start", "rdma", 2))
+    assert said(pools.gang_problems("kind", "flex_start", "rdma", 1)) == ""
+    assert said(pools.gang_problems("kind", "queued", "rdma", 2)) == ""
+
+
+@pytest.mark.parametrize(("machine", "fine"), [("a4x-highgpu-4g", False), ("a4-highgpu-8g", True)])
+def test_racks_whose_software_is_not_installed_are_refused(machine: str, fine: bool) -> None:
+    found = said(pools.refused_problems("type", facts.machine_type(machine)))
+    assert ("machine-not-supported" not in found) is fine
+
+
+@pytest.mark.parametrize(
     ("kind", "name", "fine"),
     [
         ("reserved", "projects/research-1/reservations/h100", True),
@@ -121,9 +157,16 @@ def test_a_node_offers_its_partitions(machine: str, partition: str, gpus: int) -
         ("a3-megagpu-8g", 8, False),
         ("a2-ultragpu-2g", 2, True),
         ("a2-ultragpu-2g", 0, False),
+        ("a2-highgpu-1g", 4, True),
         ("a2-highgpu-8g", 8, True),
+        ("a2-highgpu-8g", 4, False),
+        ("a3-highgpu-2g", 4, True),
+        ("a3-highgpu-2g", 2, False),
         ("g2-standard-8", 1, True),
-        ("a4x-highgpu-4g", 4, False),  # some number of its own, which no source gives
+        ("g2-standard-8", 2, False),
+        ("g2-standard-8", 0, True),
+        ("g4-standard-6", 1, False),
+        ("g4-standard-48", 4, True),
         ("n2-standard-16", 1, False),
         ("n2-standard-16", 0, True),
     ],

@@ -136,7 +136,7 @@ BROKEN: dict[str, tuple[tuple[str | int, ...], Any, str, str]] = {
         ("on", "pools"),
         {"h100": {"local_ssds": 8}},
         "on.pools.h100.local_ssds",
-        "local-ssds-fixed",
+        "local-ssd-count",
     ),
     "local disks of a CPU type": (
         ("on", "pools"),
@@ -150,11 +150,34 @@ BROKEN: dict[str, tuple[tuple[str | int, ...], Any, str, str]] = {
         "layout.pools[0].purchase.id",
         "invalid-reservation-name",
     ),
-    "a rack of a policy that is too large": (
+    "a rack whose NVLink between nodes is not set up": (
         _FIRST,
-        {**TRAINING, "machine": "a4x-highgpu-4g", "max_nodes": 19},
-        "layout.pools[0].max_nodes",
-        "rack-too-small",
+        {**TRAINING, "machine": "a4x-highgpu-4g", "purchase": {"kind": "reserved", "id": _RESERVATION}},
+        "layout.pools[0].machine",
+        "machine-not-supported",
+    ),
+    "a machine that is not sold on demand": (
+        _FIRST,
+        {
+            **TRAINING,
+            "machine": "a4-highgpu-8g",
+            "zones": ["us-central1-b"],
+            "purchase": {"kind": "on_demand"},
+        },
+        "layout.pools[0].purchase.kind",
+        "purchase-not-offered",
+    ),
+    "a part of a machine that cannot be reserved": (
+        (*_FIRST, "machine"),
+        "a3-highgpu-1g",
+        "layout.pools[0].purchase.kind",
+        "purchase-not-offered",
+    ),
+    "runs of several nodes on nodes that start one by one": (
+        (*_FIRST, "purchase"),
+        {"kind": "flex_start"},
+        "layout.pools[0].purchase.kind",
+        "flex-start-not-for-gangs",
     ),
     "nodes with RDMA placed by a policy": (
         ("on", "pools"),
@@ -300,7 +323,11 @@ ACCEPTED: dict[str, dict[tuple[str | int, ...], Any]] = {
     "an address of the API server": {("on", "endpoint"): "ip", ("layout", "api_access"): ["203.0.113.0/24"]},
     "the channel with the longest support": {("on", "channel"): "extended"},
     "a file system": {("data", "shared_fs"): _LUSTRE},
-    "networks by GKE": {(*_FIRST, "machine"): "a3-ultragpu-8g", (*_FIRST, "zones"): ["us-central1-b"]},
+    "networks by GKE": {
+        (*_FIRST, "machine"): "a3-ultragpu-8g",
+        (*_FIRST, "purchase"): {"kind": "spot"},
+        (*_FIRST, "zones"): ["us-central1-b"],
+    },
     "a Rapid bucket": {("on", "rapid_checkpoints"): "us-central1-a"},
     "one zone": {("layout", "zones"): ["us-central1-a"], ("layout", "pools", 1, "zones"): ["us-central1-a"]},
 }

@@ -54,6 +54,7 @@ def test_queued_nodes_are_not_there_before(gcp: Values) -> None:
 
 def test_gke_makes_networks_from_a_version_on(gcp: Values) -> None:
     put(gcp, (*_FIRST, "machine"), "a3-ultragpu-8g")
+    put(gcp, (*_FIRST, "purchase"), {"kind": "spot"})
     put(gcp, (*_FIRST, "zones"), ["us-central1-b"])
     put(gcp, ("layout", "kubernetes_version"), "1.33")
     # The queues refuse such a version too.

@@ -81,7 +81,7 @@ def test_networks_that_gke_makes_show_in_the_outputs_alone(google: Driver) -> No
     asked: dict[str, Any] = {
         "cluster": "gke",
         "nodeLocations": ["us-central1-a"],
-        "nodeConfig": {"machineType": "a3-ultragpu-8g"},
+        "nodeConfig": {"machineType": "a3-ultragpu-8g", "spot": True},
         "networkConfig": {"acceleratorNetworkProfile": "auto"},
     }
     made = google.create(POOL, "gpus", **asked)

@@ -81,12 +81,6 @@ def _rdma_pool(machine: str, zone: str, **on: Any) -> Change:
     return both
 
 
-def _rack(spec: Any) -> None:
-    _rdma_pool("a4x-highgpu-4g", "us-central1-a")(spec)
-    for team in spec["teams"][:2]:
-        team["gpus"]["a100"] = 4  # a machine has four
-
-
 def _bought(kind: str, **more: str) -> Change:
     """The first pool bought in a way that places its nodes."""
 
@@ -95,6 +89,11 @@ def _bought(kind: str, **more: str) -> Change:
         spec["on"]["pools"].pop("a100")
 
     return change
+
+
+def _calendar(spec: Any) -> None:
+    _bought("block", id=_RESERVATION)(spec)
+    spec["layout"]["pools"][0]["machine"] = "a3-megagpu-8g"  # A2 is not sold in calendar mode
 
 
 def _partitions(spec: Any) -> None:
@@ -113,7 +112,7 @@ MEDIUM_GCP: dict[str, Change] = {
     "data-kept-on-destroy": _merged({"data": {"on_destroy": "keep"}}),
     "on-demand": _first_pool(purchase={"kind": "on_demand"}),
     "reserved": _bought("reserved", id=_RESERVATION),
-    "block": _bought("block", id=_RESERVATION),
+    "block": _calendar,
     "flex-start": _bought("flex_start"),
     "queued": _bought("queued"),
     "tcpxo": _rdma_pool("a3-megagpu-8g", "us-central1-a"),
@@ -121,7 +120,6 @@ MEDIUM_GCP: dict[str, Change] = {
     "rdma-managed": _rdma_pool("a3-ultragpu-8g", "us-central1-b"),
     "rdma-classic": _rdma_pool("a3-ultragpu-8g", "us-central1-b", accelerator_networks="classic"),
     "b200": _rdma_pool("a4-highgpu-8g", "us-central1-b"),
-    "rack": _rack,
     "idle-gpus-watched": _merged({"layout": {"pools": {"min_nodes": 1}}, "smoke": {"schedule": None}}),
     "g4": _first_pool(machine="g4-standard-384", zones=["us-central1-b"]),
     "third-pool": _third_pool,
@@ -150,7 +148,6 @@ OFTEN = frozenset(
         "no-rdma",
         "partitions",
         "protected",
-        "rack",
         "rdma-classic",
         "shared-file-system-over-rdma",
         "tcpx",

@@ -80,7 +80,7 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "fabric": {"gcp": {"layout.pools.0.machine": "a3-megagpu-8g", "on.pools": {}}},
     "block": {
         "aws": {"layout.pools.0.machine": "p5.48xlarge", "layout.pools.0.zones": ["us-east-1a"]},
-        "gcp": {"on.pools": {}},
+        "gcp": {"layout.pools.0.machine": "a3-megagpu-8g", "on.pools": {}},
     },
     "reserved": {"gcp": {"on.pools": {}}},
     "file system": {

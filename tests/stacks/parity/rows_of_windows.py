@@ -18,7 +18,7 @@ _POOL = {
 }
 _MACHINE: Mapping[str, Mapping[str, Any]] = {
     "aws": {"layout.pools.0.machine": "p5.48xlarge", "layout.pools.0.zones": ["us-east-1a"]},
-    "gcp": {"on.pools": {}},
+    "gcp": {"layout.pools.0.machine": "a3-megagpu-8g", "on.pools": {}},
 }
 
 GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {

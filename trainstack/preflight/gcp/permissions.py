@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from infra.alarms import storage as storage_alarms
-from infra.catalog.gcp import deploying, facts
-from infra.catalog.gcp.fabrics import rack
+from infra.catalog.gcp import deploying
 from infra.catalog.gcp.pools import stays_idle
 from infra.stackspec.layouts import InClusterMonitoring, SmallLayout
 from trainstack.preflight.answers import Answer, State
@@ -42,8 +41,6 @@ def permissions(project: Project) -> list[str]:
     if isinstance(project.layout, SmallLayout):
         return deploying.permissions_of_jobs(scheduled=project.spec.smoke.schedule is not None)
     spec, pools = project.spec, project.cluster.pools
-    known = facts.machine_types
-    racks = [one for one in pools if one.machine in known and rack(known[one.machine], rdma=one.rdma)]
     watched = [one for one in pools if stays_idle(one.machine, one.min_nodes)]
     # Alerts of the cluster are mailed by policies on a log, those about storage by policies on its metrics.
     mails = isinstance(project.cluster.monitoring, InClusterMonitoring) or storage_alarms.on_gcp(spec)
@@ -56,7 +53,6 @@ def permissions(project: Project) -> list[str]:
         "gcp:storage/bucketIAMMember:": spec.data.shared_fs is None,
         "gcp:monitoring/alertPolicy:": not (spec.smoke.schedule or watched or mails),
         "gcp:storage/anywhereCache:": not project.on.dataset_cache,
-        "gcp:compute/resourcePolicy:": not racks,
     }
     left_out = tuple(prefix for prefix, none in absent.items() if none)
     rows = [row for row in deploying.permissions().values() if row.on == "project" and row.of != "jobs"]

@@ -173,9 +173,9 @@ def pool_hardware(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterat
         machine = facts.machine_types.get(pool.machine)
         if machine is None:
             continue
+        yield from pools.refused_problems(f"{path}.machine", machine)
         if pool.rdma:
             yield from fabrics.rdma_problems(f"{path}.rdma", machine)
-            yield from fabrics.rack_problems(f"{path}.max_nodes", pool.max_nodes, machine)
         if pool.rdma and cloud.accelerator_networks is not None:
             yield from fabrics.making_problems(
                 "on.accelerator_networks",
@@ -205,9 +205,12 @@ def _without_gpus(path: str, on: str, pool: PoolSpec, extra: GcpPoolSpec) -> Ite
 
 
 def purchases(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
-    """The purchase fits the minimum size and the placement."""
+    """The machine is sold that way, and the way fits size and placement."""
     for index, pool in enumerate(layout.pools):
         path, kind = f"layout.pools[{index}]", pool.purchase.kind
+        yield from pools.purchase_problems(f"{path}.purchase.kind", kind, pool.machine)
+        if pool.rdma:
+            yield from pools.gang_problems(f"{path}.purchase.kind", kind, f"{path}.rdma", pool.max_nodes)
         if pool.purchase.kind in ("reserved", "block"):
             yield from pools.reservation_problems(f"{path}.purchase.id", kind, pool.purchase.id)
         yield from pools.queued_problems(f"{path}.purchase.kind", kind, f"{path}.min_nodes", pool.min_nodes)

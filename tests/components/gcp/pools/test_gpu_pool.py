@@ -14,7 +14,7 @@ from tests.components.graph import Graph, deploy_graph
 
 POOL = "gcp:container/nodePool:NodePool"
 RESERVATION = "projects/acme-ml/reservations/h100"
-A3_ULTRA: Mapping[str, Any] = {"machine": "a3-ultragpu-8g", "rdma": True}
+A3_ULTRA: Mapping[str, Any] = {"machine": "a3-ultragpu-8g", "rdma": True, "purchase": "spot"}
 INTERACTIVE: Mapping[str, Any] = {"purpose": "interactive"}
 
 
@@ -68,14 +68,17 @@ EVERY: tuple[Mapping[str, Any], ...] = (
     {},
     {"purchase": "spot"},
     {"purchase": "reserved", "reservation_id": RESERVATION},
-    {"purchase": "block", "reservation_id": f"{RESERVATION}/reservationBlocks/b1"},
+    {
+        "machine": "a3-highgpu-8g",
+        "purchase": "block",
+        "reservation_id": f"{RESERVATION}/reservationBlocks/b1",
+    },
     {"purchase": "flex_start", "min_nodes": 1},
-    {"purchase": "queued", **A3_ULTRA},
+    {**A3_ULTRA, "purchase": "queued"},
     {"compact": True},
     A3_ULTRA,
     {**A3_ULTRA, "attachments": attachments(9)},
     {"machine": "a3-megagpu-8g", "rdma": True, "attachments": attachments(8)},
-    {"machine": "a4x-highgpu-4g", "rdma": True},
     {**INTERACTIVE, "sharing": {"kind": "time_sharing", "clients": 8}},
     {**INTERACTIVE, "machine": "a2-highgpu-1g", "sharing": {"kind": "mig", "partition": "1g.5gb"}},
 )
@@ -197,16 +200,6 @@ def test_networks_of_the_stack_exclude_those_of_gke() -> None:
     assert made.outputs["labels"]["trainstack.dev/fabric"] == "tcpxo"
 
 
-def test_a_rack_is_placed_by_a_workload_policy() -> None:
-    made = deployed(machine="a4x-highgpu-4g", rdma=True, max_nodes=18)
-    assert made.find("ResourcePolicy")["workloadPolicy"] == {
-        "type": "HIGH_THROUGHPUT",
-        "acceleratorTopology": "1x72",
-    }
-    placed = made.find("NodePool")["placementPolicy"]
-    assert placed["type"] == "COMPACT" and placed["policyName"]
-
-
 def test_shared_gpus_are_configured_in_gke() -> None:
     turns = pool(**INTERACTIVE, sharing={"kind": "time_sharing", "clients": 8})
     (gpu,) = turns["nodeConfig"]["guestAccelerators"]
@@ -259,7 +252,7 @@ def test_g4_gives_whole_processors() -> None:
         ({**INTERACTIVE, "sharing": {"kind": "time_sharing", "clients": 49}}, "must be 2 to 48 pods"),
         ({**INTERACTIVE, "sharing": {"kind": "mig", "partition": "1g.5gb"}}, "gpu-without-partitions"),
         ({**INTERACTIVE, "sharing": {"kind": "mps"}}, "unknown way to share"),
-        ({"machine": "a3-highgpu-8g", "local_ssds": 4}, "always has 16"),
+        ({"machine": "a3-highgpu-8g", "local_ssds": 4}, "local-ssd-count"),
         ({"image_cache": "torch"}, "full name of a disk image"),
         ({"labels": {"trainstack.dev/pool": "x"}}, "is reserved for pools"),
         ({"min_nodes": 5}, "minimum-above-maximum"),
@@ -267,7 +260,9 @@ def test_g4_gives_whole_processors() -> None:
         ({"disk_gib": 10}, "50 to 65536 GiB"),
         ({"zones": []}, "pool-without-zones"),
         ({"driver": "R570"}, "unknown-gpu-driver"),
-        ({"machine": "a4x-highgpu-4g", "rdma": True, "max_nodes": 19}, "at most 18 machines"),
+        ({"machine": "a4x-highgpu-4g", "rdma": True}, "machine-not-supported"),
+        ({**A3_ULTRA, "purchase": "on_demand"}, "purchase-not-offered"),
+        ({**A3_ULTRA, "purchase": "flex_start"}, "flex-start-not-for-gangs"),
     ],
 )
 def test_what_cannot_run_is_refused_with_the_way_out(changes: Mapping[str, Any], said: str) -> None:

@@ -26,7 +26,7 @@ from stacks.clouds.gcp.pools import gpu_pool_args, is_classic
 
 _RESERVATION = "projects/research-1/reservations/gpus"
 _MACHINES = [
-    *("a3-highgpu-8g", "a3-megagpu-8g", "a3-ultragpu-8g", "a4x-highgpu-4g"),
+    *("a3-highgpu-8g", "a3-megagpu-8g", "a3-ultragpu-8g", "a4x-highgpu-4g", "a3-highgpu-2g"),
     *("a2-highgpu-1g", "a2-ultragpu-2g", "g2-standard-48"),
 ]
 _PURCHASES: list[dict[str, str]] = [

@@ -137,7 +137,9 @@ def test_labels_show_the_purchase_option(google: Driver) -> None:
 
 
 def test_arm_nodes_keep_other_pods_off(google: Driver) -> None:
-    (node,) = pool(google, {"machineType": "a4x-highgpu-4g"}, nodeLocations=["us-central1-a"], nodeCount=1)
+    reserved = {"consumeReservationType": "ANY_RESERVATION"}
+    node_config = {"machineType": "a4x-highgpu-4g", "reservationAffinity": reserved}
+    (node,) = pool(google, node_config, nodeLocations=["us-central1-a"], nodeCount=1)
     assert node.labels["kubernetes.io/arch"] == "arm64"
     assert {taint.key for taint in node.taints} == {GPU, "kubernetes.io/arch"}
 

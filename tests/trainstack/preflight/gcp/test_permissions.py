@@ -52,15 +52,6 @@ def test_a_permission_that_iam_does_not_know_is_unknown_and_not_a_pass() -> None
     assert answer.state is State.UNKNOWN
 
 
-RACK: dict[str, Any] = {
-    "name": "h100",
-    "machine": "a4x-highgpu-4g",
-    "purpose": "training",
-    "purchase": {"kind": "on_demand"},
-    "zones": ["us-central1-a"],
-    "rdma": True,
-    "max_nodes": 4,
-}
 PARTS: dict[str, Any] = {
     "data__shared_fs": None,
     "data__homes": False,
@@ -73,20 +64,15 @@ PARTS: dict[str, Any] = {
 def test_nothing_is_asked_for_parts_that_the_stack_does_not_have() -> None:
     base = permissions.permissions(project(Google(), **PARTS))
     absent = ("lustre.", "file.", "backupdr.", "cloudscheduler.", "monitoring.alertPolicies.", "billing.")
-    more = ("storage.anywhereCaches.", "compute.resourcePolicies.")
+    more = ("storage.anywhereCaches.",)
     assert not [one for one in base if one.startswith((*absent, *more))]
     # Every cluster has MLflow, which backs its database up by a role of its own.
     assert {"iam.roles.create", "iam.roles.delete"} <= {*base}
-    whole = permissions.permissions(project(Google(), on__dataset_cache=True, layout__pools__0=RACK))
+    whole = permissions.permissions(project(Google(), on__dataset_cache=True))
     found = {prefix for prefix in (*absent, *more) if any(one.startswith(prefix) for one in whole)}
     assert found == {*absent, *more} - {"billing."}
     discarded = permissions.permissions(project(Google(), data__on_destroy="discard"))
     assert not [one for one in discarded if one.startswith("backupdr.")]
-
-
-def test_gke_itself_makes_the_policy_of_a_compact_pool() -> None:
-    asked_for = permissions.permissions(project(Google(), on__pools={"l4": {"compact": True}}))
-    assert not [one for one in asked_for if one.startswith("compute.resourcePolicies.")]
 
 
 def test_gpus_that_stay_are_watched_without_a_schedule_too() -> None:

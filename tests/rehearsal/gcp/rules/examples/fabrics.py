@@ -33,7 +33,7 @@ RDMA_SPACE: list[Made] = [
 ULTRA = facts.gpu_networks["a3-ultragpu-8g"]
 
 
-ULTRA_NODE = {"machineType": "a3-ultragpu-8g"}
+ULTRA_NODE = {"machineType": "a3-ultragpu-8g", "spot": True}
 
 ADDITIONAL = "networkConfig.additionalNodeNetworkConfigs"
 
@@ -101,7 +101,7 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
     "GCP-GPU-009": (
         POOL,
         [],
-        pool({"machineType": "a4-highgpu-8g", "labels": DRANET}),
+        pool({"machineType": "a4-highgpu-8g", "spot": True, "labels": DRANET}),
         pool({"machineType": "a3-megagpu-8g", "labels": DRANET}),
         'nodeConfig.labels["cloud.google.com/gke-networking-dra-driver"]',
     ),

@@ -180,4 +180,18 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         pool(nodeLocations=["us-east1-c"]),
         "nodeLocations[0]",
     ),
+    "GCP-POOL-026": (
+        POOL,
+        [],
+        pool({**FLEX, "machineType": "a4-highgpu-8g"}, **NO_REPAIR, **ZONE_B),
+        pool({"machineType": "a4-highgpu-8g"}, **ZONE_B),
+        "nodeConfig.machineType",
+    ),
+    "GCP-POOL-027": (
+        POOL,
+        [],
+        pool({"machineType": "g2-standard-8", "ephemeralStorageLocalSsdConfig": {"localSsdCount": 1}}),
+        pool({"machineType": "g2-standard-8", "ephemeralStorageLocalSsdConfig": {"localSsdCount": 2}}),
+        "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount",
+    ),
 }
