@@ -193,13 +193,18 @@ class EngineStack:
         """Plan the changes of `up`."""
         return self._run(self._stack.preview, on_event, **self.packs.options)
 
-    def refresh(self, on_event: OnEvent | None = None) -> OperationOutcome:
-        """Update the state with external changes."""
-        return self._run(self._stack.refresh, on_event, **_HISTORY)
+    def refresh(self, on_event: OnEvent | None = None, targets: Sequence[str] = ()) -> OperationOutcome:
+        """Update the state with external changes, of the URNs `targets` only, if any."""
+        return self._run(self._stack.refresh, on_event, target=[*targets], **_HISTORY)
 
     def destroy(self, on_event: OnEvent | None = None) -> OperationOutcome:
         """Delete everything."""
         return self._run(self._stack.destroy, on_event, **_HISTORY)
+
+    def delete(self, on_event: OnEvent | None, targets: Sequence[str]) -> OperationOutcome:
+        """Delete the resources of these URNs; an error where others depend on them."""
+        assert targets, "without a target, the engine deletes everything"
+        return self._run(self._stack.destroy, on_event, target=[*targets], **_HISTORY)
 
     def ask_lock(self, on_event: OnEvent | None = None) -> OperationOutcome:
         """Take the lock of the stack and give it back; `locked` where another operation has it.
@@ -210,7 +215,7 @@ class EngineStack:
         roots = [one["urn"] for one in self.resources() if one["type"] == "pulumi:pulumi:Stack"]
         if not roots:
             return OperationOutcome(succeeded=True)
-        return self._run(self._stack.refresh, on_event, target=roots, **_HISTORY)
+        return self.refresh(on_event, roots)
 
     def outputs(self) -> OutputMap:
         """The stack's outputs. Raises UserError where the state cannot be read."""

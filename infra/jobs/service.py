@@ -152,8 +152,11 @@ class JobService(Protocol):
     def job(self, name: str) -> ServiceJob | None:
         """The job of that name; None if it does not exist."""
 
-    def jobs(self, since: Moment | None = None) -> Iterator[ServiceJob]:
-        """Jobs of the stack that changed since then, newest first, of all people."""
+    def jobs(self, since: Moment | None = None, *, running: bool = False) -> Iterator[ServiceJob]:
+        """Jobs of the stack that changed since then, newest first, of all people.
+
+        `running`: only those that run or wait for machines, without a request for each older one.
+        """
 
     def stop(self, name: str) -> None:
         """Stop a job. No effect on one that is over or stopping."""

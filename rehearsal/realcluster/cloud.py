@@ -161,7 +161,8 @@ class RealKubernetesCloud:
         """See `model.EmulatedCloud`."""
         record = self._record(call, id)
         if call.type == HELM_RELEASE:
-            return (record.inputs, record.outputs) if record else None
+            cluster = self._cluster(call)
+            return releases.read(cluster, record) if record and cluster else None
         live = self._live(call, id)
         if live is None:
             return None

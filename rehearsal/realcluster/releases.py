@@ -5,6 +5,7 @@ charts, the custom kinds (with any fields) and the Services are created; their p
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rehearsal.controlplane.addons import ADDONS
 from rehearsal.controlplane.api import ApiError, Object
@@ -21,7 +22,10 @@ def create(call: Call, plane: Plane, cluster: RealCluster, inputs: Properties) -
     name, namespace = str(inputs["name"]), str(inputs.get("namespace") or "default")
     identifier = f"{namespace}/{name}"
     chart = helm.known(call, inputs)
-    if cluster.state.get("kubernetes", HELM_RELEASE, cluster.scope, identifier):
+    known = cluster.state.get("kubernetes", HELM_RELEASE, cluster.scope, identifier)
+    if known and not _revisions(cluster, known):  # uninstalled outside of the program
+        cluster.state.remove(known)
+    elif known:
         raise RefusalError(
             "AlreadyExists", f"cannot re-use a name that is still in use: release {identifier}"
         )
@@ -29,7 +33,10 @@ def create(call: Call, plane: Plane, cluster: RealCluster, inputs: Properties) -
     outputs = helm.outputs_of(inputs, chart, revision=1)
     _install(plane, cluster, chart, inputs, namespace)
     record = helm.insert(call, cluster, identifier, inputs, outputs)
-    return identifier, helm.settle(call, cluster, record, None, lambda: _uninstall(plane, cluster, record))
+    with _recorded(cluster, record):
+        return identifier, helm.settle(
+            call, cluster, record, None, lambda: _uninstall(plane, cluster, record)
+        )
 
 
 def update(call: Call, plane: Plane, cluster: RealCluster, before: Record, inputs: Properties) -> Properties:
@@ -42,15 +49,50 @@ def update(call: Call, plane: Plane, cluster: RealCluster, before: Record, input
         namespace = str(release.outputs["namespace"])
         _install(plane, cluster, find(str(release.inputs.get("chart"))), release.inputs, namespace)
 
-    install(record)
-    return helm.settle(call, cluster, record, before, lambda: install(before))
+    with _recorded(cluster, record):
+        install(record)
+        return helm.settle(call, cluster, record, before, lambda: install(before))
+
+
+def read(cluster: RealCluster, record: Record) -> tuple[Properties, Properties] | None:
+    """Inputs and outputs of a release; None where Helm has no record of it."""
+    return (record.inputs, record.outputs) if _revisions(cluster, record) else None
 
 
 def delete(plane: Plane, cluster: RealCluster, record: Record) -> None:
     """Uninstall a release. Raises RefusalError while objects of its custom kinds exist."""
     helm.refuse_left(cluster, record, find(str(record.inputs.get("chart") or "")))
-    _uninstall(plane, cluster, record)
-    cluster.state.remove(record)
+    with _recorded(cluster, record):
+        _uninstall(plane, cluster, record)
+        cluster.state.remove(record)
+
+
+@contextmanager
+def _recorded(cluster: RealCluster, record: Record) -> Iterator[None]:
+    """Write what Helm would record of a release, as it is after the block (pkg/storage/driver/secrets.go)."""
+    try:
+        yield
+    finally:
+        after = cluster.state.get("kubernetes", HELM_RELEASE, cluster.scope, record.id)
+        namespace = str(record.outputs["namespace"])
+        for body in _revisions(cluster, record):
+            name, labels = body["metadata"]["name"], {"status": "superseded"}
+            if after is None:
+                cluster.api.delete("v1", "Secret", name, namespace)
+            elif body["metadata"]["labels"]["status"] == "deployed":
+                cluster.api.patch("v1", "Secret", name, {"metadata": {"labels": labels}}, namespace)
+        if after is not None:
+            status = after.outputs["status"]
+            revision = str(status["revision"])
+            labels = {"owner": "helm", "name": record.name, "status": status["status"], "version": revision}
+            about = {"name": f"sh.helm.release.v1.{record.name}.v{revision}", "namespace": namespace}
+            body = {"apiVersion": "v1", "kind": "Secret", "metadata": {**about, "labels": labels}}
+            cluster.api.apply({**body, "type": "helm.sh/release.v1"}, manager="helm")
+
+
+def _revisions(cluster: RealCluster, record: Record) -> list[Object]:
+    labels = f"owner=helm,name={record.name}"
+    return cluster.api.list("v1", "Secret", str(record.outputs["namespace"]), labels=labels)
 
 
 def _uninstall(plane: Plane, cluster: RealCluster, record: Record) -> None:

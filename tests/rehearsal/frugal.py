@@ -5,6 +5,7 @@ import functools
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pulumi import automation
 from pulumi.automation._stack import StackInitMode
@@ -37,6 +38,10 @@ class FrugalStack(automation.Stack):
     def info(self, show_secrets: bool = False) -> automation.UpdateSummary | None:
         """The last update; the settings in it are not needed."""
         return super().info(show_secrets=False)
+
+    def resources(self) -> list[dict[str, Any]]:
+        """Those of the state."""
+        return list((self.export_stack().deployment or {}).get("resources") or [])
 
     def outputs(self) -> automation.OutputMap:
         """Of the last `up`."""

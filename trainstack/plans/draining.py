@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from agents.shared.kueue import API
 from infra.clouds.kubectl import ApiResponse, ClusterApi
 from infra.errors import Problem, UserError
-from trainstack.collect.object_lists import ListRefusedError, listed
+from trainstack.collect.object_lists import RUNNING_PODS, ListRefusedError, listed
 from trainstack.plans.jobs import STOPS, JobEffect, Removal
 from trainstack.plans.leftovers import release_foreign
 from trainstack.queues.state import Job
@@ -19,8 +19,6 @@ HELD = "trainstack.dev/held"
 LIMIT_S = 900
 """Longest wait for pods that end: kubelets kill them earlier, after `terminationGracePeriodSeconds`."""
 _MARGIN_S, _POLL_S = 30, 1.0
-_ENDED = ("Succeeded", "Failed")
-_NOT_ENDED = urlencode({"fieldSelector": ",".join(f"status.phase!={phase}" for phase in _ENDED)})
 _GONE, _OK = 404, (200, 202)
 # The API server ends a request after 60 s, with 504 or in the middle of its answer; the next one goes on.
 _TIMED_OUT, _TRIES = (0, 504), 5
@@ -89,11 +87,11 @@ class Draining:
             time.sleep(self.poll_s)
 
     def _end_pods(self, namespace: str, *, now: bool) -> None:
-        """Delete the pods that have not ended; thousands of others would take longer than a request may."""
-        path = f"/api/v1/namespaces/{namespace}/pods"
+        """Delete the pods that have not ended."""
+        path = f"/api/v1/namespaces/{namespace}/pods?{urlencode({'fieldSelector': RUNNING_PODS})}"
         options = {"gracePeriodSeconds": 0} if now else {}
         for _ in range(_TRIES):
-            answer = self.cluster.send("DELETE", f"{path}?{_NOT_ENDED}", options)
+            answer = self.cluster.send("DELETE", path, options)
             if answer.status not in _TIMED_OUT:
                 break
         self._done(path, answer)
@@ -128,14 +126,12 @@ class Draining:
 
     def _pods(self, namespace: str) -> Iterable[Any]:
         try:
-            found = listed(self.cluster, f"/api/v1/namespaces/{namespace}/pods")
+            path = f"/api/v1/namespaces/{namespace}/pods"
+            found = listed(self.cluster, path, fieldSelector=RUNNING_PODS)
         except ListRefusedError as error:
             raise _denied(self.cluster, f"pods of {namespace}", error.answer) from None
         # Pods without a node have nothing to end; controllers may create them again, and Kueue gates them.
-        return [
-            one for one in found
-            if one["spec"].get("nodeName") and (one.get("status") or {}).get("phase") not in _ENDED
-        ]  # fmt: skip
+        return [one for one in found if one["spec"].get("nodeName")]
 
     def _kill(self, pods: Iterable[Any]) -> None:
         for pod in pods:

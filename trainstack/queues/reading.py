@@ -7,7 +7,7 @@ from typing import Any
 from agents.shared.kueue import VERSION
 from infra.clouds.kubectl import ClusterApi, unanswered
 from infra.errors import Problem, UserError
-from trainstack.collect.object_lists import ListRefusedError, listed
+from trainstack.collect.object_lists import RUNNING_PODS, ListRefusedError, listed
 from trainstack.queues import objects
 from trainstack.queues.state import Job, LocalQueue, Refusal, State
 
@@ -31,7 +31,7 @@ def read(cluster: ClusterApi, namespace: str | None) -> State:
     queues = asking.of_cluster(VERSION, "clusterqueues")
     flavors = asking.of_cluster(VERSION, "resourceflavors")
     nodes = asking.of_cluster("v1", "nodes")
-    pods = asking.of_namespaces("v1", "pods")
+    pods = asking.of_namespaces("v1", "pods", fieldSelector=RUNNING_PODS)
     return State(
         taken=datetime.datetime.now(datetime.UTC),
         jobs=jobs,
@@ -65,22 +65,22 @@ class _Asking:
         except ListRefusedError as error:
             raise self._unusable(error) from None
 
-    def of_namespaces(self, version: str, plural: str) -> list[Any]:
+    def of_namespaces(self, version: str, plural: str, **query: str) -> list[Any]:
         """Objects of all namespaces, else of the one; none where both are denied."""
         try:
-            return self._everywhere(version, plural)
+            return self._everywhere(version, plural, **query)
         except ListRefusedError as error:
             self.whole = False
             self._refuse(plural, error)
             return []
 
-    def _everywhere(self, version: str, plural: str) -> list[Any]:
+    def _everywhere(self, version: str, plural: str, **query: str) -> list[Any]:
         try:
-            return listed(self._cluster, _path(version, plural))
+            return listed(self._cluster, _path(version, plural), **query)
         except ListRefusedError as error:
             if error.answer.status != 403 or not self._namespace:
                 raise
-        found = listed(self._cluster, _path(version, plural, self._namespace))
+        found = listed(self._cluster, _path(version, plural, self._namespace), **query)
         self.whole = False
         return found
 

@@ -113,10 +113,11 @@ class SageMakerService:
         found = self._describe(name)
         return None if found is None else described(found)
 
-    def jobs(self, since: Moment | None = None) -> Iterator[ServiceJob]:
-        """Jobs of the stack that changed since then, newest first."""
+    def jobs(self, since: Moment | None = None, *, running: bool = False) -> Iterator[ServiceJob]:
+        """Jobs of the stack that changed since then, newest first; `running`: only those that run."""
         asked = {"SortBy": "CreationTime", "SortOrder": "Descending", "MaxResults": 100}
         asked |= {} if since is None else {"LastModifiedTimeAfter": since}
+        asked |= {"StatusEquals": "InProgress"} if running else {}
         self.unseen = 0
         both = (self._searches(asked), self._training_jobs(asked))
         yield from heapq.merge(*both, key=lambda job: job.created, reverse=True)

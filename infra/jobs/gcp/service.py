@@ -40,6 +40,8 @@ _ATTEMPTS = 4
 # No job runs longer (SageMaker's StoppingCondition has the same limit), so older jobs are over.
 _OLDEST = datetime.timedelta(days=30)
 _PAGE = 100
+# ListCustomJobsRequest.filter compares states with = and != only.
+_OVER = ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED")
 FAILURE = "failure"
 """The object below a run's base directory with the reason of a failure, from its wrapper
 (smoke_training/job)."""
@@ -113,13 +115,17 @@ class VertexService:
         known = self._described(found)
         return self._with_reason(self._with_changes(known, str(found.get("state"))))
 
-    def jobs(self, since: Moment | None = None) -> Iterator[ServiceJob]:
-        """Jobs of the stack that changed since then, newest first."""
+    def jobs(self, since: Moment | None = None, *, running: bool = False) -> Iterator[ServiceJob]:
+        """Jobs of the stack that changed since then, newest first; `running`: only those that run."""
         wanted = f'labels.{label_key(f"{TAG_PREFIX}:stack")}="{label_value(self._stack)}"'
         if since is not None:
             wanted += f' AND create_time>="{since - _OLDEST:%Y-%m-%dT%H:%M:%SZ}"'
+        if running:
+            wanted += "".join(f' AND state!="{state}"' for state in _OVER)
         for found in self._list(wanted):
             job = self._described(found)
+            if running and job.state is not JobState.RUNNING:
+                continue
             if job.stack == self._stack and (since is None or job.ended is None or job.ended >= since):
                 yield job
 

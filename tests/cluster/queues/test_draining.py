@@ -68,7 +68,10 @@ def _stopped(lab: Lab) -> set[str]:
     return {one["metadata"]["name"] for one in found if one["spec"].get("stopPolicy", "None") != "None"}
 
 
-def test_a_team_is_drained_and_goes_on_when_the_change_is_given_up(lab: Lab, cluster: ClusterApi) -> None:
+def test_a_team_is_drained_and_goes_on_when_the_change_is_given_up(
+    lab: Lab, cluster: ClusterApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainstack.plans.leftovers._CONTROLLER_S", 2.0)
     lab.submit("Leaving", "leaves")
     lab.submit("Staying", "stays")
     lab.nodes("leaves")
@@ -92,6 +95,30 @@ def test_a_team_is_drained_and_goes_on_when_the_change_is_given_up(lab: Lab, clu
     lab.runs("leaves")
 
 
+def test_ended_pods_stay_and_are_not_waited_for(lab: Lab, cluster: ClusterApi) -> None:
+    namespace = lab.namespaces["Leaving"]
+    lab.submit("Leaving", "ended", seconds=0)
+    lab.submit("Leaving", "failed", seconds=0, notes={"trainstack.dev/exit-code": "1"})
+    lab.submit("Leaving", "leaves")
+
+    def ended() -> set[str]:
+        found = [
+            lab.api.list("v1", "Pod", namespace, fields=f"status.phase={phase}")
+            for phase in ("Succeeded", "Failed")
+        ]
+        return {pod["metadata"]["uid"] for rows in found for pod in rows} if all(found) else set()
+
+    kept = eventually(ended, "a pod of each kind has ended")
+    lab.nodes("leaves")
+    removed = Removal(frozenset({namespace}), frozenset({namespace}))
+    # An ended pod that was waited for would be killed past this limit.
+    drain = Draining(cluster, removed, now=False, report=lambda _: None, limit_s=0)
+    drain.stop([*effects(read(cluster, None), removed)])
+    left = lab.api.list("v1", "Pod", namespace)
+    assert {pod["metadata"]["uid"] for pod in left} == kept
+    assert not [pod for pod in left if "deletionTimestamp" in pod["metadata"]]
+
+
 def test_jobs_are_drained_where_trainjobs_cannot_be_listed(
     lab: Lab, deployer: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -100,7 +127,7 @@ def test_jobs_are_drained_where_trainjobs_cannot_be_listed(
     exported = EXPORTED.model_copy(update={"kubeconfig": deployer.read_text()})
     outputs = {KEY: OutputValue(exported.model_dump(mode="json"), secret=False)}
     outputs |= {key: OutputValue(getattr(exported, key), secret=False) for key in PLAIN_KEYS}
-    engine = cast(EngineStack, SimpleNamespace(outputs=lambda: outputs))
+    engine = cast(EngineStack, SimpleNamespace(outputs=lambda: outputs, resources=list))
     with jobs_in_use(engine, None, None) as jobs:
         assert [effect for effect, _ in jobs.lines()] == [ENDS, UNKNOWN]
         assert "Forbidden" in jobs.lines()[-1][1] and jobs.drains

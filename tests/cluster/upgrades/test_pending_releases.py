@@ -176,6 +176,59 @@ def test_the_limit_counts_by_the_clock_of_the_server(
     assert api.find("v1", "Secret", name, namespace)
 
 
+def revisions(api: KubernetesApi, namespace: str) -> list[str]:
+    found = api.list("v1", "Secret", namespace, labels=f"owner=helm,name={NAME}")
+    return sorted(body["metadata"]["labels"]["version"] for body in found)
+
+
+@pytest.mark.parametrize("in_state", [True, False])
+def test_an_interrupted_uninstall_is_repeated_or_its_records_are_deleted(
+    cluster: ClusterApi, api: KubernetesApi, namespace: str, in_state: bool
+) -> None:
+    record(api, namespace, 1, "superseded")
+    record(api, namespace, 2, "uninstalling")
+    releases_of_stack = {(namespace, NAME)}
+    found = releases.pending(cluster, releases_of_stack)
+    left = releases.settle(
+        cluster, found, lambda _: None, limit_s=0, state=releases_of_stack if in_state else (), poll_s=0.05
+    )
+    # In the state: the engine lets Helm complete it, which needs the records. Else nothing else would.
+    assert left == ([(namespace, NAME)] if in_state else [])
+    assert revisions(api, namespace) == (["1", "2"] if in_state else [])
+    assert releases.gone(cluster, releases_of_stack) == ([] if in_state else [(namespace, NAME)])
+
+
+def test_an_uninstall_that_began_just_now_is_waited_for_however_old_the_release_is(
+    cluster: ClusterApi, api: KubernetesApi, namespace: str
+) -> None:
+    name = record(api, namespace, 1, "deployed")
+    # The clock of the server has whole seconds: the release is older than the limit below.
+    born = api.get("v1", "Secret", name, namespace)["metadata"]["creationTimestamp"]
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "clock", "namespace": namespace}}
+
+    def later() -> bool:
+        now = api.create(other, dry_run=True)["metadata"]["creationTimestamp"]
+        age = datetime.datetime.fromisoformat(now) - datetime.datetime.fromisoformat(born)
+        return age > datetime.timedelta(seconds=3)
+
+    eventually(later, "the release is older than the limit")
+    becomes(api, namespace, name, "uninstalling")
+
+    def before(method: str, count: int) -> None:
+        assert method == "GET", "the record of an uninstall that runs was deleted"
+        if count == 3:
+            api.delete("v1", "Secret", name, namespace)
+
+    settled(Watched(cluster, before), namespace, limit_s=3)
+    assert releases.gone(cluster, {(namespace, NAME)}) == [(namespace, NAME)]
+
+
+def test_releases_in_namespaces_that_cannot_be_read_are_not_gone(
+    stranger: ClusterApi, namespace: str
+) -> None:
+    assert releases.gone(stranger, {(namespace, NAME)}) == []
+
+
 def test_the_rollback_after_an_upgrade_that_failed_is_waited_for(
     cluster: ClusterApi, api: KubernetesApi, namespace: str
 ) -> None:

@@ -132,8 +132,10 @@ def test_a_run_is_stopped_and_listed(project: Project, service: VertexRuns, tmp_
     project.reached(made["name"], {"JOB_STATE_RUNNING"})
     (listed,) = service.jobs()
     assert (listed.name, listed.state, listed.machine) == (run.name, JobState.RUNNING, "e2-standard-4")
+    assert [one.name for one in service.jobs(running=True)] == [run.name]
     job = stopped(service, run.name, lambda _: None, time.sleep, 0.1)
     assert (job.state, job.phase) == (JobState.STOPPED, JobPhase.OVER)
+    assert [*service.jobs(running=True)] == []
     service.stop(run.name)  # again: it is over
     other = VertexRuns(PROJECT, REGION, "another")
     assert list(other.jobs()) == [] and other.job("nothing") is None

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from infra import stackspec
+from infra.engine.stack import EngineStack
 from rehearsal.client import Rehearsal
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import ROOT, UNCHANGED, UP, Done, Seen, audited, do, native, seen
+from trainstack.cli.operations.jobs_in_use import jobs_in_use
+from trainstack.plans.managed_jobs import LOSES
 
 EXAMPLES = ROOT / "examples"
 ADA = ("--on", "l4", "--max-hours", "0.1", "--as", "ada", "--dataset", "synthetic")
@@ -75,6 +79,21 @@ def endless(home: Path, stack: str, folder: Path) -> str:
     found = re.search(r"^run +(\S+)$", started.stdout, re.MULTILINE)
     assert found, started.stdout + started.stderr
     return found[1]
+
+
+def announced(home: Path, stack: str) -> Mapping[str, Sequence[str]]:
+    """Runs that lose their identity, as `up` shows them for the stack file without one person or team."""
+    rehearsal = Rehearsal(home)
+    engine, spec = EngineStack(stack, rehearsal.environment()), stackspec.load_file(stack).spec
+    layout: Any = spec.layout
+    found = {}
+    for left in ("ada", "eve", "language"):
+        people = [one for one in layout.people if left not in (one.name, one.team)]
+        after = spec.model_copy(update={"layout": layout.model_copy(update={"people": tuple(people)})})
+        with jobs_in_use(engine, rehearsal, after) as jobs:
+            assert {effect for effect, _ in jobs.lines()} <= {LOSES}
+            found[left] = [text.split()[0] for _, text in jobs.lines()]
+    return found
 
 
 def grown(home: Path, stack: str, as_medium: Callable[[Any], None]) -> list[Mapping[str, Any]]:
@@ -162,6 +181,9 @@ class Lives:
         outcomes = json.loads(lived.begun.audited.stdout)["outcomes"]
         assert [one for one in outcomes if one["result"] not in ("pass", "not-applicable")] == []
         assert lived.begun.audited.returncode == 0
+
+    def test_a_change_announces_running_runs_of_a_person_or_a_team_that_it_removes(self, lived: Any) -> None:
+        assert lived.announced == {"ada": [], "eve": [lived.endless], "language": [lived.endless]}
 
     def test_destroy_leaves_no_resource_and_no_process(self, lived: Any) -> None:
         assert lived.destroyed.done.returncode == 0, lived.destroyed.output

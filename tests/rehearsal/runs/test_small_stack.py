@@ -1,7 +1,7 @@
 """The life of a stack without a cluster in the emulated clouds, by the real engine."""
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,10 @@ class Life:
     ran: Mapping[str, Done]
     """The first run of each template."""
     runs: str
+    endless: str
+    """The name of a running job of eve."""
+    announced: Mapping[str, Sequence[str]]
+    """Runs that lose their identity with a person or a team."""
     stopped: Mapping[str, Any]
     """The service's description of a job above a budget."""
     records: list[dict[str, Any]]
@@ -54,7 +58,9 @@ def _live(home: Path, code: Path) -> Life:
     grown = {(step["op"], small.kind(step)) for step in small.grown(home, STACK, _as_medium)}
     ran = small.templates(home, STACK, lambda: _interrupted(home))
     runs = do(home, "runs", stack=STACK).stdout
-    stopped = _above_budget(home, code / "forever")
+    endless = small.endless(home, STACK, code / "forever")
+    announced = small.announced(home, STACK)
+    stopped = _above_budget(home, endless)
     return Life(
         begun=begun,
         preview=preview,
@@ -62,6 +68,8 @@ def _live(home: Path, code: Path) -> Life:
         grown=grown,
         ran=ran,
         runs=runs,
+        endless=endless,
+        announced=announced,
         stopped=stopped,
         records=small.records(home),
         published="".join(file.read_text() for file in (home / "messages").glob("*.jsonl")),
@@ -88,9 +96,8 @@ def _as_medium(config: Any) -> None:
     spec["data"]["shared_fs"] = None
 
 
-def _above_budget(home: Path, folder: Path) -> Mapping[str, Any]:
+def _above_budget(home: Path, name: str) -> Mapping[str, Any]:
     """A job that would never end, a budget that becomes smaller, and the function that enforces it."""
-    name = small.endless(home, STACK, folder)
     smaller = life.beside_others(home, STACK, _smaller_budget)
     done = native(home, *UP, "--config-file", smaller, stack=STACK)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -47,8 +47,10 @@ class Life:
     """Runs of the team's experiment in MLflow."""
     records: list[dict[str, Any]]
     """Records of the function about jobs that it stopped."""
-    stopped: str
-    """The name of the job above a budget."""
+    endless: str
+    """The name of a job of eve, which her budget stops."""
+    announced: Mapping[str, Sequence[str]]
+    """Runs that lose their identity with a person or a team."""
     runs: str
     destroyed: Seen
 
@@ -64,16 +66,18 @@ def _live(home: Path, code: Path, others: Sequence[str]) -> Life:
     begun = small.begin(home, STACK)
     grown = small.grown(home, STACK, _as_medium)
     ran = small.templates(home, STACK, lambda: _interrupted(home, code / "finetune"), others)
-    stopped = small.endless(home, STACK, code / "forever")
+    endless = small.endless(home, STACK, code / "forever")
+    announced = small.announced(home, STACK)
     _notify(home)
-    small.until(lambda: len(small.records(home)) == 2 and stopped in _over(home))
+    small.until(lambda: len(small.records(home)) == 2 and endless in _over(home))
     return Life(
         begun=begun,
         grown=grown,
         ran=ran,
         recorded=_recorded(home),
         records=small.records(home),
-        stopped=stopped,
+        endless=endless,
+        announced=announced,
         runs=do(home, "runs", stack=STACK).stdout,
         destroyed=small.end(home, STACK),
     )
@@ -204,9 +208,9 @@ class TestLife(Lives):
         stopped = {record["kind"]: record for record in lived.records}
         assert set(stopped) == {"custom-job", "notebook"}
         assert {record["outcome"] for record in lived.records} == {"stopped"}
-        assert stopped["custom-job"]["name"] == lived.stopped
+        assert stopped["custom-job"]["name"] == lived.endless
         assert (stopped["custom-job"]["spent_usd"], stopped["custom-job"]["limit_usd"]) == (501, 500)
-        assert any(line.startswith(lived.stopped) and " stopped " in line for line in lived.runs.splitlines())
+        assert any(line.startswith(lived.endless) and " stopped " in line for line in lived.runs.splitlines())
 
     def test_growing_keeps_network_and_data(self, lived: Life) -> None:
         done = {(step["op"], small.kind(step)) for step in lived.grown}

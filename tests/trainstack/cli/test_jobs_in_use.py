@@ -39,7 +39,7 @@ def test_many_trainjobs_and_jobs_that_stay_hide_no_job_that_ends(capsys: pytest.
 def test_every_effect_is_one_of_the_published_schema(capsys: pytest.CaptureFixture[str]) -> None:
     found = [*_effects(STAYS, 1), *_effects(ENDS, 1), *_effects(STOPS, 1)]
     uses = [RuntimeUse("team-a", "old", "torch-l4", False)]
-    jobs = JobsInUse(state=State(taken=NOW), effects=found, runtimes=uses, runtimes_unknown="HTTP503")
+    jobs = JobsInUse(state=State(taken=NOW), effects=found, runtimes=uses, partly_unknown="HTTP503")
     print_preview_json(replace(preview(NOW.date()), jobs=jobs.lines()))
     kinds = [row["kind"] for row in checked(capsys.readouterr().out)["ends"]]
     assert kinds == [ENDS, STOPS, STAYS, BLOCKS, UNKNOWN]

@@ -1,6 +1,5 @@
 """A deployed stack of managed jobs, with its service."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,10 +10,9 @@ from infra.jobs.service_part import RunService
 from infra.outputs import jobs as job_outputs
 from infra.outputs.cluster import KEY
 from infra.outputs.jobs import JobOutputs
-from rehearsal import isolation
 from rehearsal.client import Rehearsal
 from rehearsal.core import faults as rehearsal_faults
-from trainstack.cli.clouds.choice import services_of
+from trainstack.cli.operations.job_service import job_service
 from trainstack.cli.operations.session import not_deployed, open_engine, refuse_rehearsed
 
 # Emulated requests are free, and emulated jobs take seconds.
@@ -53,13 +51,10 @@ def opened(stack: str, *, rehearse: bool, faults: Sequence[str] = ()) -> Iterato
     engine, rehearsal = open_engine(stack, rehearse=rehearse)
     found = {key: output.value for key, output in engine.outputs().items()}
     outputs = read(stack, found, rehearse=rehearse)
-    services = services_of(outputs.cloud)
-    if rehearsal is None:
-        yield Opened(outputs, services.job_service(outputs), None)
-        return
-    rehearsal.set_faults(parsed.model_dump(mode="json", exclude_none=True) if faults else {})
-    with rehearsal.serving() as environment, environment_of(environment):
-        yield Opened(outputs, services.job_service(outputs), rehearsal)
+    if rehearsal is not None:
+        rehearsal.set_faults(parsed.model_dump(mode="json", exclude_none=True) if faults else {})
+    with job_service(outputs, rehearsal) as service:
+        yield Opened(outputs, service, rehearsal)
 
 
 def read(stack: str, found: Mapping[str, object], *, rehearse: bool) -> JobOutputs:
@@ -75,16 +70,3 @@ def read(stack: str, found: Mapping[str, object], *, rehearse: bool) -> JobOutpu
         )
         raise UserError([Problem("stack", stack, rule, fix, code="stack-has-cluster")])
     return job_outputs.parse(found)
-
-
-@contextmanager
-def environment_of(variables: Mapping[str, str]) -> Iterator[None]:
-    """Replace the environment within the block: SDKs use emulated services and have no real credentials."""
-    before = dict(os.environ)
-    os.environ.clear()
-    os.environ.update({**isolation.without_credentials(before), **variables})
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)

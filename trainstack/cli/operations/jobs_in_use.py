@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ import typer
 from components.kubernetes.charts import INSTALL_TIMEOUT_S, charts
 from infra.clouds.kubectl import ClusterApi, connected
 from infra.engine.plan import PlannedStep
-from infra.engine.stack import EngineStack
+from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.errors import UserError
+from infra.jobs.submission import answered
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
 from infra.stackspec import StackSpec
@@ -22,6 +23,7 @@ from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import real_cluster
 from rehearsal.realcluster.real_provider import admin_kubeconfig
 from stacks.queues import queue_objects
+from trainstack.cli.operations.job_service import job_service
 from trainstack.collect.object_lists import ListRefusedError, listed
 from trainstack.plans.draining import Draining, resume
 from trainstack.plans.drains import drains
@@ -38,13 +40,15 @@ from trainstack.plans.jobs import (
     removal,
     runtime_uses,
 )  # fmt: skip
-from trainstack.plans.releases import PendingRelease, pending, settle
+from trainstack.plans.managed_jobs import LOSES, IdentityLoss, identity_losses
+from trainstack.plans.releases import Identity, PendingRelease, gone, installed, pending, settle
 from trainstack.queues.reading import read
 from trainstack.queues.state import State
 
 UNKNOWN = "jobs unknown"
 _MISSING = 404
 _SHOWN = 20
+_LISTED_BY = {BLOCKS: "kubectl get trainjobs -A", LOSES: "trainstack runs"}
 _HELM_S = 2 * INSTALL_TIMEOUT_S + 60
 """Longest operation of a release: Helm applies its timeout to each step, and these charts wait in one.
 
@@ -55,7 +59,7 @@ _NOTHING = Removal()
 
 @dataclass(frozen=True)
 class JobsInUse:
-    """The jobs of a deployed stack and the effect of an operation on them; empty without a cluster."""
+    """The jobs of a deployed stack and the effect of an operation on them."""
 
     cluster: ClusterApi | None = None
     state: State | None = None
@@ -67,39 +71,52 @@ class JobsInUse:
     """What `drain` has stopped, as paths of the API server."""
     runtimes: Sequence[RuntimeUse] = ()
     """TrainJobs that keep runtimes of removed pools."""
-    runtimes_unknown: str = ""
-    """Why TrainJobs that keep runtimes are not known; empty: they are."""
+    losses: Sequence[IdentityLoss] = ()
+    """Runs of a managed service that lose their identity."""
+    partly_unknown: str = ""
+    """Why further jobs are not known, such as TrainJobs that keep runtimes; empty: they are."""
     pending: Sequence[PendingRelease] = ()
     """Releases that an interrupted operation has left."""
+    installed: Mapping[Identity, str] = field(default_factory=dict)
+    """URNs of the releases in the state."""
+    gone: Sequence[Identity] = ()
+    """Those of them that Helm has not: an interrupted operation has uninstalled them."""
+    halfway: list[Identity] = field(default_factory=list)
+    """Those of them whose uninstall was interrupted, once `drain` has found them."""
 
     @property
     def drains(self) -> bool:
-        """Return whether `drain` stops or settles anything."""
-        return self.cluster is not None and bool(self.removed or self.pending)
+        """Return whether `drain` or `repairs` does anything."""
+        return self.cluster is not None and bool(self.removed or self.pending or self.gone)
 
     def lines(self, steps: Iterable[PlannedStep] = ()) -> list[tuple[str, str]]:
         """Effects on jobs, with those on nodes that a plan ends: pairs of effect and job, the worst first."""
         if self.unknown:
             return [(UNKNOWN, self.unknown)]
-        if self.state is None:
-            return []
-        planned = [*steps]
+        rows: list[tuple[str, str]] = [(LOSES, str(one)) for one in self.losses]
+        rows += self._in_cluster([*steps]) if self.state else []
+        return [*rows, *([(UNKNOWN, self.partly_unknown)] if self.partly_unknown else ())]
+
+    def _in_cluster(self, planned: Sequence[PlannedStep]) -> Iterator[tuple[str, str]]:
+        assert self.state
         named = {one.job.key for one in self.effects}
         on_nodes = on_ending_nodes(self.state, planned, [*drains(planned)])
         found = [*self.effects, *(one for one in on_nodes if one.job.key not in named)]
         found.sort(key=lambda one: (ENDS, STOPS, STAYS).index(one.effect))
-        rows: list[tuple[str, str]] = [(one.effect, str(one)) for one in found]
-        rows += [(BLOCKS, str(one)) for one in self.runtimes]
-        return [*rows, *([(UNKNOWN, self.runtimes_unknown)] if self.runtimes_unknown else ())]
+        yield from ((one.effect, str(one)) for one in found)
+        yield from ((BLOCKS, str(one)) for one in self.runtimes)
 
     def announce(self) -> None:
-        """Print the jobs that end, stop or stay, and the TrainJobs that keep a runtime: the first of each."""
+        """Print the jobs that end, stop, stay or lose their identity, and the TrainJobs that keep a runtime.
+
+        Of each effect, the first.
+        """
         for effect, rows in itertools.groupby(self.lines(), lambda row: row[0]):
             texts = [text for _, text in rows]
             for text in texts[:_SHOWN]:
                 typer.echo(f"  {effect}: {text}")
             if texts[_SHOWN:]:
-                command = "kubectl get trainjobs -A" if effect == BLOCKS else "trainstack queue"
+                command = _LISTED_BY.get(effect, "trainstack queue")
                 typer.echo(f"  {effect}: {len(texts) - _SHOWN} more; `{command}` lists them")
         jobs = self.state.jobs if self.state else ()
         old = sum(job.finished and job.namespace in self.removed.namespaces for job in jobs)
@@ -116,7 +133,13 @@ class JobsInUse:
             if now and self.pending:
                 typer.echo("  --now: no engine or provider of the interrupted command may still run")
             limit_s = 0 if now else _HELM_S
-            settle(self.cluster, self.pending, lambda line: typer.echo(f"  {line}"), limit_s=limit_s)
+            self.halfway[:] = settle(
+                self.cluster,
+                self.pending,
+                lambda line: typer.echo(f"  {line}"),
+                limit_s=limit_s,
+                state=self.installed,
+            )
         if self.cluster is not None and self.removed:
             draining = Draining(
                 self.cluster, self.removed, now, lambda line: typer.echo(f"  {line}"), held=self.held
@@ -126,6 +149,23 @@ class JobsInUse:
             except BaseException:  # also Ctrl-C: nothing is changed yet
                 self.release()
                 raise
+
+    def repairs(self, engine: EngineStack) -> Iterator[tuple[str, Callable[[OnEvent], OperationOutcome]]]:
+        """Titles and operations of the engine after `drain`, before its own: for releases as they are left.
+
+        An uninstall is completed, and what is gone leaves the state: `up` installs what the spec wants.
+        """
+        if self.halfway:
+            yield "interrupted uninstall", self._on(engine.delete, self.halfway)
+        if self.cluster and (missing := gone(self.cluster, self.installed.keys() - {*self.halfway})):
+            typer.echo(f"  releases that are gone: {', '.join(f'{space}/{name}' for space, name in missing)}")
+            yield "refresh of releases", self._on(engine.refresh, missing)
+
+    def _on(
+        self, operation: Callable[..., OperationOutcome], releases: Iterable[Identity]
+    ) -> Callable[[OnEvent], OperationOutcome]:
+        targets = [self.installed[one] for one in releases]
+        return lambda on_event: operation(on_event, targets=targets)
 
     def release(self) -> None:
         """Let go on what `drain` has stopped, and nothing that another operation has."""
@@ -148,7 +188,7 @@ def jobs_in_use(
 def resume_queues(engine: EngineStack, rehearsal: Rehearsal | None) -> None:
     """Let queues go on that this operation, or an interrupted one before it, has stopped."""
     with contextlib.ExitStack() as open_until_end, contextlib.suppress(UserError):
-        _resume(_connected(engine, rehearsal, open_until_end))
+        _resume(_connected(_exported(engine), rehearsal, open_until_end))
 
 
 def _resume(cluster: ClusterApi | None, only: Collection[str] | None = None) -> None:
@@ -159,7 +199,10 @@ def _resume(cluster: ClusterApi | None, only: Collection[str] | None = None) -> 
 def _found(
     engine: EngineStack, rehearsal: Rehearsal | None, spec: StackSpec | None, until: contextlib.ExitStack
 ) -> JobsInUse:
-    cluster = _connected(engine, rehearsal, until)
+    exported = _exported(engine)
+    if job_outputs.is_of_jobs(exported):
+        return _managed(job_outputs.parse(exported), rehearsal, spec)
+    cluster = _connected(exported, rehearsal, until)
     if cluster is None:
         return JobsInUse()
     wanted: Sequence[Any] = queue_objects(spec) if spec else ()
@@ -167,9 +210,28 @@ def _found(
     removed = removal(state, wanted)
     releases = {(chart.namespace, name) for name, chart in charts().items()}
     left = pending(cluster, releases) if spec else ()  # Helm uninstalls pending ones too
+    kept = installed(engine.resources())
     named, unknown = _runtimes(cluster, removed) if removed.flavors else ([], "")
     ended = [*effects(state, removed, wanted)]
-    return JobsInUse(cluster, state, removed, ended, runtimes=named, runtimes_unknown=unknown, pending=left)
+    return JobsInUse(
+        cluster,
+        state,
+        removed,
+        ended,
+        runtimes=named,
+        partly_unknown=unknown,
+        pending=left,
+        installed=kept,
+        gone=gone(cluster, kept),
+    )
+
+
+def _managed(found: job_outputs.JobOutputs, rehearsal: Rehearsal | None, spec: StackSpec | None) -> JobsInUse:
+    """The runs of a stack without a cluster."""
+    with job_service(found, rehearsal) as service, answered():
+        losses = [*identity_losses(found, spec, service.jobs(running=True))]
+    denied = f"{service.unseen} runs: your login is not allowed to read them" if service.unseen else ""
+    return JobsInUse(losses=losses, partly_unknown=denied)
 
 
 def _runtimes(cluster: ClusterApi, removed: Removal) -> tuple[list[RuntimeUse], str]:
@@ -185,11 +247,14 @@ def _runtimes(cluster: ClusterApi, removed: Removal) -> tuple[list[RuntimeUse], 
     return [*runtime_uses(bodies, removed)], ""
 
 
+def _exported(engine: EngineStack) -> dict[str, Any]:
+    return {key: output.value for key, output in engine.outputs().items()}
+
+
 def _connected(
-    engine: EngineStack, rehearsal: Rehearsal | None, until: contextlib.ExitStack
+    found: Mapping[str, Any], rehearsal: Rehearsal | None, until: contextlib.ExitStack
 ) -> ClusterApi | None:
-    """The cluster of the deployed stack; None without one, or where Kubernetes is emulated."""
-    found = {key: output.value for key, output in engine.outputs().items()}
+    """The cluster of a stack with these outputs; None without one, or where Kubernetes is emulated."""
     if outputs.KEY not in found or job_outputs.is_of_jobs(found):
         return None
     exported = outputs.parse(found)

@@ -206,6 +206,11 @@ class Session:
         if not outcome.succeeded or outcome.interrupted:
             return outcome
         jobs.drain(now=now)
+        for repair, by in jobs.repairs(self.engine):
+            outcome = self._watched(repair, by)
+            if not outcome.succeeded or outcome.interrupted:
+                jobs.release()
+                return outcome
         outcome = self._watched(title, operation)
         if outcome.locked:  # another one has begun meanwhile
             jobs.release()

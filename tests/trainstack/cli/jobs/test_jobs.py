@@ -22,6 +22,7 @@ from tests.trainstack.cli.command import run, run_json
 from tests.trainstack.cli.test_access import EXPORTED
 from trainstack.cli.jobs import opened
 from trainstack.cli.jobs import run as command
+from trainstack.cli.operations import job_service
 
 FOREVER = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.05)\n"
 WORDS = (
@@ -248,7 +249,7 @@ def test_real_credentials_are_out_of_reach_in_a_rehearsal(monkeypatch: pytest.Mo
     monkeypatch.setenv("AWS_PROFILE", "production")
     monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
     monkeypatch.setenv("HOME_OF_ADA", "stays")
-    with opened.environment_of({"AWS_ACCESS_KEY_ID": "rehearsal"}):
+    with job_service.environment_of({"AWS_ACCESS_KEY_ID": "rehearsal"}):
         assert "AWS_PROFILE" not in os.environ and os.environ["AWS_ACCESS_KEY_ID"] == "rehearsal"
         assert os.environ["HOME_OF_ADA"] == "stays"
     assert os.environ["AWS_PROFILE"] == "production" and "AWS_ACCESS_KEY_ID" not in os.environ
