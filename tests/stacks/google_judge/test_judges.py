@@ -1,0 +1,178 @@
+"""Two judges of every resource of the shipped stacks on Google Cloud, and mutations that each refuses.
+
+The provider's source says what the provider refuses before it sends a request, Google's discovery documents
+what its services do. Both are in one file: composing a stack is most of the time.
+"""
+
+import copy
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from rehearsal.core.properties import steps
+from rehearsal.core.schema import Schemas
+from rehearsal.core.validate import validate
+from rehearsal.gcp.provider import facts
+from rehearsal.gcp.rules import BOOK
+from tests.stacks.google_judge.discovery import Judge, apis
+from tests.stacks.google_judge.shipped import STACKS, requested
+
+CLUSTER, POOL = "container/cluster:Cluster", "container/nodePool:NodePool"
+NETWORK, FIREWALL = "compute/network:Network", "compute/firewall:Firewall"
+BUCKET, SQL = "storage/bucket:Bucket", "sql/databaseInstance:DatabaseInstance"
+EXCLUSION = "maintenancePolicy.maintenanceExclusions[0].exclusionOptions.scope"
+# The package of the discovery documents has none of Managed Lustre.
+NOT_IN_DOCUMENTS = {"lustre/instance:Instance"}
+# Requirements for labels, Resource Manager documentation; user labels of monitoring are labels, too.
+LABELS = {"labels", "resourceLabels", "userLabels"}
+KEY, VALUE = re.compile(r"[a-z][a-z0-9_-]{0,62}"), re.compile(r"[a-z0-9_-]{0,63}")
+
+Inputs = Mapping[str, Any]
+
+
+def by_provider(token: str, inputs: Inputs, schemas: Schemas) -> list[str]:
+    schema = schemas.resource(f"gcp:{token}")
+    assert schema is not None and token in facts(), token
+    found = [f"{one.property}: {one.reason}" for one in validate(schema, dict(inputs))]
+    broken = BOOK.broken_alone(f"gcp:{token}", dict(inputs))
+    return [*found, *(f"{violation.path}: {violation.message}" for _, violation in broken)]
+
+
+def by_documents(token: str, inputs: Inputs, _: Schemas) -> list[str]:
+    return [] if token in NOT_IN_DOCUMENTS else list(Judge(token).problems(inputs))
+
+
+JUDGES: dict[str, Callable[[str, Inputs, Schemas], list[str]]] = {
+    "provider": by_provider,
+    "documents": by_documents,
+}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_resource_is_accepted(stack: str, schemas: Schemas) -> None:
+    asked = requested(stack)
+    said = {
+        f"{judge}: {token} {name}": found
+        for token, name, inputs in asked
+        for judge, problems in JUDGES.items()
+        if (found := problems(token, inputs, schemas))
+    }
+    assert len(asked) >= 90 and said == {}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_labels_are_what_every_service_accepts(stack: str) -> None:
+    for token, name, inputs in requested(stack):
+        for labels in _labels(inputs):
+            assert len(labels) <= 64, (token, name)
+            for key, value in labels.items():
+                assert KEY.fullmatch(key) and VALUE.fullmatch(str(value)), (token, name, key, value)
+
+
+def _labels(value: Any) -> Iterator[Mapping[str, Any]]:
+    items = value if isinstance(value, list) else value.values() if isinstance(value, Mapping) else ()
+    for item in items:
+        yield from _labels(item)
+    if isinstance(value, Mapping):
+        # Those of nodes are Kubernetes', those of a channel its address, those of a budget's filter lists.
+        plain = not {"machineType", "displayName", "calendarPeriod"} & value.keys()
+        yield from (value[name] for name in LABELS & value.keys() if plain or name != "labels")
+
+
+def test_every_row_of_the_documents_is_used() -> None:
+    given: dict[str, set[str]] = {}
+    for stack in STACKS:
+        for token, _, inputs in requested(stack):
+            given.setdefault(token, set()).update(_paths(inputs))
+    assert apis().keys() | NOT_IN_DOCUMENTS == given.keys()
+    rows = (
+        (token, path)
+        for token, row in apis().items()
+        for key in ("names", "address", "own")
+        for path in row.get(key, ())
+    )
+    assert [(token, path) for token, path in rows if path not in given[token]] == []
+
+
+def _paths(value: Any, path: str = "") -> set[str]:
+    if isinstance(value, list):
+        return {one for item in value for one in _paths(item, path)}
+    if not isinstance(value, Mapping):
+        return set()
+    here = {f"{path}.{name}" if path else name: item for name, item in value.items()}
+    return here.keys() | {one for name, item in here.items() for one in _paths(item, name)}
+
+
+# Judge -> (type, path, value, path of the refusal if another)
+MUTATIONS: dict[str, list[tuple[str, str, Any, str]]] = {
+    "provider": [
+        # a word that the provider does not know
+        (CLUSTER, "releaseChannel.channel", "FAST", ""),
+        (CLUSTER, EXCLUSION, "NO_NODES", ""),
+        (POOL, "upgradeSettings.strategy", "ROLLING", ""),
+        # a number out of its range
+        (SQL, "settings.maintenanceWindow.day", 8, ""),
+        (POOL, "autoscaling.totalMinNodeCount", -1, ""),
+        # a name or value that does not match its pattern or form
+        (CLUSTER, "name", "Dev", ""),
+        (NETWORK, "name", "dev_network", ""),
+        (CLUSTER, "maintenancePolicy.recurringWindow.startTime", "2:00", ""),
+        ("serviceaccount/account:Account", "accountId", "short", ""),
+        ("storage/managedFolder:ManagedFolder", "name", "teams/vision", ""),
+        ("kms/cryptoKey:CryptoKey", "rotationPeriod", "3600s", ""),
+        (BUCKET, "labels", {"Team": "vision"}, ""),
+        # a pair that excludes each other
+        (CLUSTER, "ipAllocationPolicy.clusterIpv4CidrBlock", "/16", ""),
+        (CLUSTER, "enableAutopilot", False, "removeDefaultNodePool"),
+        (FIREWALL, "denies", [{"protocol": "tcp"}], "allows"),
+        # a property without its partner
+        (SQL, "rootPasswordWo", "secret", ""),
+        # a group of which none is set
+        ("billing/budget:Budget", "amount", {}, ""),
+        # an unknown property, a value of another type
+        (POOL, "nodeConfig.machine", "a3-highgpu-8g", ""),
+        (POOL, "nodeConfig.taints", {"key": "x"}, ""),
+    ],
+    "documents": [
+        # a value that the service does not know
+        (CLUSTER, "releaseChannel.channel", "FAST", ""),
+        (CLUSTER, "binaryAuthorization.evaluationMode", "ON", ""),
+        (CLUSTER, EXCLUSION, "NO_NODES", ""),
+        (POOL, "upgradeSettings.strategy", "ROLLING", ""),
+        (NETWORK, "routingMode", "ZONAL", ""),
+        # a name that does not match the pattern
+        (NETWORK, "name", "dev_network", ""),
+        (FIREWALL, "name", "Dev", ""),
+        # a field that does not exist, at any depth, or is an output
+        (CLUSTER, "autopilotMode", True, ""),
+        (POOL, "nodeConfig.machine", "a3-highgpu-8g", ""),
+        (SQL, "settings.ipConfiguration.privateIp", True, ""),
+        (BUCKET, "lifecycleRules[0].condition.ageDays", 7, ""),
+        (CLUSTER, "endpoint", "10.0.0.1", ""),
+        # a number out of its range, another type
+        (POOL, "nodeConfig.diskSizeGb", 2**31, ""),
+        (POOL, "initialNodeCount", 1.5, ""),
+        (NETWORK, "autoCreateSubnetworks", "no", ""),
+        (POOL, "autoscaling", ["x"], ""),
+        (CLUSTER, "privateClusterConfig", "private", ""),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("judge", "mutation"), [(judge, one) for judge, mutations in MUTATIONS.items() for one in mutations]
+)
+def test_a_mutation_is_refused(judge: str, mutation: tuple[str, str, Any, str], schemas: Schemas) -> None:
+    token, path, value, refused = mutation
+    inputs = next(properties for kind, _, properties in requested("dev-gcp") if kind == token)
+    changed: Any = copy.deepcopy(inputs)
+    *above, last = steps(path)
+    block = changed
+    for step in above:
+        block = block.setdefault(step, {}) if isinstance(block, dict) else block[step]
+    block[last] = value
+    assert JUDGES[judge](token, inputs, schemas) == []
+    said = JUDGES[judge](token, changed, schemas)
+    assert any(one.startswith(refused or path) for one in said), said
