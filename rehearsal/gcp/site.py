@@ -9,6 +9,7 @@ from rehearsal.accounts import project_number
 from rehearsal.core.emulation import site
 from rehearsal.core.model import Call, Properties, Record
 from rehearsal.core.state import State
+from rehearsal.dataplane.gcp import iam_bindings
 from rehearsal.gcp.table import TABLE
 
 PACKAGE = "gcp"
@@ -61,6 +62,10 @@ class Site(site.BaseSite):
             for record in self.state.find(package=PACKAGE, type=token, scope=self.project, name=value)
         )
         return next((record for record in named if self._near(record)), None)
+
+    def allows(self, member: str, permission: str, name: str) -> bool:
+        """Return whether the project's own bindings give a member a permission on a resource of that name."""
+        return iam_bindings.allowed_by_project(self.state, {member}, permission, self.project, name)
 
     def path(self, value: str) -> str:
         """A link as the path of an id: from `projects/` on."""

@@ -32,6 +32,8 @@ class GcpFunctionArgs(TypedDict):
 
     project: str
     """Id of the project."""
+    project_number: pulumi.Input[str]
+    """Number of that project."""
     region: str
     """Region of the function."""
     packages: Sequence[str]
@@ -44,6 +46,8 @@ class GcpFunctionArgs(TypedDict):
     """Name of the bucket with the source."""
     timeout_s: int
     """Time limit of one message, up to 540 seconds."""
+    after: Sequence[pulumi.Resource]
+    """Resources of the stack that take minutes: meanwhile permissions of the build take effect."""
 
 
 class GcpFunction(Component):
@@ -51,7 +55,11 @@ class GcpFunction(Component):
 
     One message at a time: two would act twice. A message that fails is delivered again. Cloud Build
     builds the function's image; it does so as an account that may read the source and write the image,
-    because the default one may change the whole project. *Untested in a real project.*
+    because the default one may change the whole project. The source that it reads is a copy in a bucket of
+    the service, which exists from the first function on (`gcf-v2-sources-<number>-<region>`); so that right
+    is granted on the project, for that bucket alone. Changes of permissions take effect within minutes (IAM
+    documentation, "Access change propagation"), and the provider does not repeat a failed build.
+    *Untested in a real project.*
     """
 
     member: pulumi.Output[str]
@@ -83,37 +91,32 @@ class GcpFunction(Component):
     def _source(
         self, name: str, args: GcpFunctionArgs, builder: gcp.serviceaccount.Account
     ) -> tuple[gcp.storage.BucketObject, list[pulumi.Resource]]:
-        """The source, and the permissions of its builder to read it and to write the image."""
+        """The source, and the permissions of its builder to read the service's copy and write the image."""
         files = sources(args["packages"])
-        folder = gcp.storage.ManagedFolder(
-            f"{name}-{FOLDER}",
-            bucket=args["source_bucket"],
-            name=f"{FOLDER}/{name}/",
-            force_destroy=True,
-            opts=self.child(),
+        rights: list[pulumi.Resource] = [self._right(name, args, role, builder, None) for role in _BUILDS]
+        rights.append(
+            self._right(name, args, _READS, builder, copies(args["project_number"], args["region"]))
         )
-        reads = iam.on_folder(
-            self, f"{name}-builds-reads", folder.bucket, folder.name, _READS, builder.member
-        )
-        rights: list[pulumi.Resource] = [
-            iam.on_project(
-                self,
-                f"{name}-builds-{role.rpartition('/')[2].partition('.')[0]}",
-                args["project"],
-                role,
-                builder.member,
-            )
-            for role in _BUILDS
-        ]
         made = gcp.storage.BucketObject(
             f"{name}-source",
             bucket=args["source_bucket"],
             # Another text is another object, and so another build.
             name=f"{FOLDER}/{name}/{digest(files)}.zip",
             source=pulumi.AssetArchive({path: pulumi.StringAsset(text) for path, text in files.items()}),
-            opts=self.child(pulumi.ResourceOptions(depends_on=[folder])),
+            opts=self.child(),
         )
-        return made, [reads, *rights]
+        return made, [*rights, *args["after"]]
+
+    def _right(
+        self,
+        name: str,
+        args: GcpFunctionArgs,
+        role: str,
+        builder: gcp.serviceaccount.Account,
+        only: gcp.projects.IAMMemberConditionArgs | None,
+    ) -> pulumi.Resource:
+        what = role.rpartition("/")[2].partition(".")[0]
+        return iam.on_project(self, f"{name}-builds-{what}", args["project"], role, builder.member, only)
 
     def _function(
         self,
@@ -155,6 +158,19 @@ class GcpFunction(Component):
 
 ENTRY: Final = "woken"
 """The function in `main.py`."""
+
+
+def copies(number: pulumi.Input[str], region: str) -> gcp.projects.IAMMemberConditionArgs:
+    """The service's bucket with its copies of sources, and what is in it.
+
+    Source: terraform-provider-google resource_cloudfunctions2_function.go (name of the bucket); IAM
+    documentation, "Resource attributes" (names of buckets and objects).
+    """
+    bucket = pulumi.Output.concat("projects/_/buckets/gcf-v2-sources-", number, f"-{region}")
+    return gcp.projects.IAMMemberConditionArgs(
+        title="Sources of functions",
+        expression=pulumi.Output.concat('resource.name.startsWith("', bucket, '")'),
+    )
 
 
 def sources(packages: Sequence[str]) -> dict[str, str]:

@@ -50,6 +50,8 @@ class GcpBudgetStopArgs(TypedDict):
     """Budgets, that of the stack first."""
     artifact_bucket: pulumi.Input[str]
     """Name of the bucket: records of stopped workloads are below `audit/`, the source below `functions/`."""
+    after: Sequence[pulumi.Resource]
+    """Resources of the stack that take minutes, before the function."""
     emails: Sequence[str]
     """Addresses for reports of stopped workloads, one to sixteen."""
 
@@ -135,12 +137,14 @@ class GcpBudgetStop(Component):
             f"{name}-stop",
             {
                 "project": args["project"],
+                "project_number": args["project_number"],
                 "region": args["region"],
                 "packages": ["agents.gcp.budget_stop", "agents.budget_stop"],
                 "environment": {SETTINGS: settings},
                 "topic": topic.id,
                 "source_bucket": args["artifact_bucket"],
                 "timeout_s": _TIMEOUT_S,
+                "after": args["after"],
             },
             self.child(),
         )

@@ -73,6 +73,16 @@ def allowed_in_project(state: State, members: Collection[str], permission: str, 
     )
 
 
+def allowed_by_project(
+    state: State, members: Collection[str], permission: str, project: str, name: str
+) -> bool:
+    """Return whether a project's own bindings give one of `members` a permission on a resource."""
+    return EVERYTHING in members or any(
+        permits(state, binding, members, permission) and holds(binding.get("condition"), name)
+        for binding in _bound(state, project)
+    )
+
+
 def may_somewhere(state: State, members: Collection[str], permission: str, bucket: Record) -> bool:
     """Return whether one of `members` has a permission anywhere in a bucket, whatever the conditions."""
     bindings = (*_of_project(state, bucket), *_of_resource(state, bucket))

@@ -19,6 +19,9 @@ class ProjectView(model.RuleContext, Protocol):
     def number(self) -> str:
         """The number of that project."""
 
+    def allows(self, member: str, permission: str, name: str) -> bool:
+        """Return whether the project's own bindings give a member a permission on a resource of that name."""
+
     @property
     def places(self) -> Properties:
         """Its region, zone and location, as far as they are known."""

@@ -1,4 +1,4 @@
-"""Notebooks of Workbench, and services of Cloud Run behind Identity-Aware Proxy."""
+"""Notebooks of Workbench, functions, and services of Cloud Run behind Identity-Aware Proxy."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ from rehearsal.core.rules.model import Violation
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block
 
 _NOTEBOOK = "gcp:workbench/instance:Instance"
+_FUNCTION = "gcp:cloudfunctionsv2/function:Function"
 _VISITOR = "gcp:iap/webCloudRunServiceIamMember:WebCloudRunServiceIamMember"
 _IDLE, _GUEST = "idle-timeout-seconds", "enable-guest-attributes"
 
@@ -63,4 +64,31 @@ def _proxied(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
             "cloudRunServiceName",
             f"{service.id} has no Identity-Aware Proxy, so the right has no effect",
             "Set iapEnabled of the service.",
+        )
+
+
+@BOOK.rule_around(
+    "GCP-FUNCTION-001",
+    _FUNCTION,
+    source="hashicorp/terraform-provider-google issue 20571 (text); resource_cloudfunctions2_function.go "
+    "(the source is returned as gcf-v2-sources-<project number>-<location>)",
+)
+def _built(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """A build reads the service's copy of the source: its account reads gcf-v2-sources-<number>-<region>."""
+    account = block(inputs.get("buildConfig")).get("serviceAccount")
+    if world.preview or not isinstance(account, str):
+        return
+    builder = account.rpartition("/")[2]
+    bucket = f"gcf-v2-sources-{world.number}-{world.places.get('location')}"
+    archive = f"{inputs.get('name')}/function-source.zip"
+    copy = f"projects/_/buckets/{bucket}/objects/{archive}"
+    if not world.allows(f"serviceAccount:{builder}", "storage.objects.get", copy):
+        yield Violation(
+            "buildConfig.serviceAccount",
+            "Error waiting to create function: Error waiting for Creating function: Error code 13, message: "
+            "Build failed with status: FAILURE and message: failed to Fetch: failed to download archive "
+            f"gs://{bucket}/{archive}: Access to bucket {bucket} denied. You must grant Storage Object "
+            f"Viewer permission to {builder}.",
+            "Grant roles/storage.objectViewer on the project, limited to that bucket by a condition.",
+            "internal",
         )

@@ -282,6 +282,7 @@ class GcpJobs:
                 "stack": self._labels[f"{TAG_PREFIX}-stack"],
                 "scopes": scopes,
                 "artifact_bucket": place.tiers.artifact_bucket,
+                "after": [self._server],
                 "emails": spec.budget.alert_emails,
             },
             self._on_gcp,

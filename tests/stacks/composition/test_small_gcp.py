@@ -14,7 +14,7 @@ from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import SmallLayout
 from rehearsal.gcp.rules import BOOK
 from stacks.clouds.gcp.jobs import GcpJobs
-from tests.components.gcp.computed import COMPUTED, PROJECT
+from tests.components.gcp.computed import COMPUTED, NUMBER, PROJECT
 from tests.components.graph import Graph, deploy_graph
 from tests.stacks.composition.composed import composed, stack_spec
 
@@ -120,6 +120,7 @@ def test_no_role_of_the_project_holds_more_than_it_takes_to_run_jobs() -> None:
         "roles/cloudsql.instanceUser",
         "roles/logging.logWriter",
         "roles/artifactregistry.writer",
+        "roles/storage.objectViewer",
     }
 
 
@@ -187,12 +188,14 @@ def test_the_function_is_reached_by_its_topic_alone_and_may_only_look_and_stop()
     assert (audit["managedFolder"], audit["role"]) == ("audit/", "roles/storage.objectCreator")
 
 
-def test_who_builds_the_function_reads_its_source_and_nothing_else_of_the_bucket() -> None:
+def test_who_builds_the_function_reads_copies_of_sources_and_no_bucket_of_the_stack() -> None:
     builder = made().find("cloudfunctionsv2/function:Function")["buildConfig"]["serviceAccount"]
     (account,) = [one for one in made().all("Account").values() if one["accountId"] in builder]
     member = f"serviceAccount:{account['accountId']}@{PROJECT}.iam.gserviceaccount.com"
-    (folder,) = of(member, "ManagedFolderIamMember")
-    assert folder["managedFolder"].startswith("functions/")
+    assert not of(member, "ManagedFolderIamMember") and not of(member, "BucketIAMMember")
+    reads = [one for one in of(member, "projects/iAMMember:IAMMember") if "storage" in one["role"]]
+    (copies,) = [one["condition"]["expression"] for one in reads]
+    assert copies == f'resource.name.startsWith("projects/_/buckets/gcf-v2-sources-{NUMBER}-us-central1")'
 
 
 def test_a_protected_stack_keeps_notebooks_database_server_and_data() -> None:

@@ -1,4 +1,4 @@
-"""For every rule about notebooks, services behind a proxy and custom roles: what is accepted and refused."""
+"""For every rule about notebooks, functions, proxies and custom roles: what is accepted and refused."""
 
 from typing import Any
 
@@ -13,6 +13,25 @@ SERVICES = [
     (SERVICE, name, {**PLACE, "name": name, "iapEnabled": on, "template": {"containers": [{"image": "i"}]}})
     for name, on in (("proxied", True), ("open", False))
 ]
+
+FUNCTION = "cloudfunctionsv2/function:Function"
+BUILDER = "projects/research/serviceAccounts/{}@research.iam.gserviceaccount.com"
+BUILDERS = [
+    ("serviceaccount/account:Account", name, {"accountId": name}) for name in ("builds", "reads-nothing")
+]
+SOURCES = (
+    "projects/iAMMember:IAMMember",
+    "sources",
+    {
+        "project": "research",
+        "role": "roles/storage.objectViewer",
+        "member": "serviceAccount:builds@research.iam.gserviceaccount.com",
+        "condition": {
+            "title": "sources",
+            "expression": 'resource.name.startsWith("projects/_/buckets/gcf-v2-sources-")',
+        },
+    },
+)
 
 
 def notebook(**setup: Any) -> dict[str, Any]:
@@ -56,5 +75,12 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         {**VISIT, "cloudRunServiceName": "proxied"},
         {**VISIT, "cloudRunServiceName": "open"},
         "cloudRunServiceName",
+    ),
+    "GCP-FUNCTION-001": (
+        FUNCTION,
+        [*BUILDERS, SOURCES],
+        {**PLACE, "name": "f", "buildConfig": {"serviceAccount": BUILDER.format("builds")}},
+        {**PLACE, "name": "f", "buildConfig": {"serviceAccount": BUILDER.format("reads-nothing")}},
+        "buildConfig.serviceAccount",
     ),
 }
