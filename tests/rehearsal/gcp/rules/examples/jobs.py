@@ -1,12 +1,9 @@
-"""For every rule about notebooks, functions, proxies and custom roles: what is accepted and refused."""
+"""For every rule about notebooks, functions and services behind a proxy: what is accepted and refused."""
 
 from typing import Any
 
 NOTEBOOK, SERVICE = "workbench/instance:Instance", "cloudrunv2/service:Service"
-ROLE, VISITOR = (
-    "projects/iAMCustomRole:IAMCustomRole",
-    "iap/webCloudRunServiceIamMember:WebCloudRunServiceIamMember",
-)
+VISITOR = "iap/webCloudRunServiceIamMember:WebCloudRunServiceIamMember"
 PLACE = {"location": "us-central1"}
 VISIT = {**PLACE, "role": "roles/iap.httpsResourceAccessor", "member": "user:ada@example.com"}
 SERVICES = [
