@@ -109,9 +109,11 @@ def test_a_price_that_no_source_gives_is_named_and_not_zero(dev: StackSpec) -> N
     assert estimate.maximum == pytest.approx(sum(item.maximum or 0 for item in estimate.known))
 
 
-def test_lustre_has_no_price_and_says_so(prod: StackSpec) -> None:
-    names = [use.name for use in cost.estimate(prod, TODAY).not_priced]
-    assert names[0] == "Managed Lustre (36000 GiB, 250 MB/s per TiB)"
+def test_lustre_is_bought_by_size_and_throughput(prod: StackSpec) -> None:
+    lustre = items(prod)["Managed Lustre (36000 GiB, 250 MB/s per TiB)"]
+    assert lustre.minimum == lustre.maximum == pytest.approx(36000 * 0.21)
+    elsewhere = prod.model_copy(update={"region": "us-west4"})
+    assert any(use.name.startswith("Managed Lustre") for use in cost.estimate(elsewhere, TODAY).not_priced)
 
 
 def test_a_standby_of_the_database_costs_as_much_again(dev: StackSpec) -> None:
@@ -149,9 +151,14 @@ def test_what_costs_by_use_is_named_with_its_rate(dev: StackSpec) -> None:
     assert {"dataset cache", "Rapid bucket"} <= {use.name for use in cost.estimate(more, TODAY).not_priced}
 
 
-def test_homes_are_bought_by_size_and_have_no_known_price(dev: StackSpec) -> None:
-    (homes,) = (item for name, item in items(dev).items() if name.startswith("home directories"))
-    assert homes.name == "home directories (1024 GiB of Filestore)" and homes.expected is None
+def test_homes_are_bought_by_size(dev: StackSpec) -> None:
+    def homes(stack: StackSpec) -> float | None:
+        (found,) = (item for name, item in items(stack).items() if name.startswith("home directories"))
+        return found.minimum
+
+    assert homes(dev) == pytest.approx(100 * 0.45)
+    # The smallest Enterprise share, the former regional one, in Google's table of service tiers.
+    assert homes(with_cloud(dev, homes_gib=1024)) == pytest.approx(460.80)
     without = dev.model_copy(update={"data": dev.data.model_copy(update={"homes": False})})
     assert not [name for name in items(without) if name.startswith("home directories")]
 

@@ -1,4 +1,8 @@
-"""Scheduled copies between Managed Lustre and buckets: the service has no automatic link."""
+"""Scheduled copies between Managed Lustre and buckets.
+
+The service's automatic import (`Mirror` of google-cloud-lustre 0.4.3, `gcloud alpha lustre`) is in alpha
+(read 2026-11-28), and the provider has no resource for it.
+"""
 
 import base64
 import json

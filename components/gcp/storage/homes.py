@@ -8,7 +8,7 @@ import pulumi_gcp as gcp
 
 from components.base import Component, Options
 from components.ordering import after
-from infra.catalog.gcp.filestore import size_problems
+from infra.catalog.gcp.filestore import HOMES, size_problems
 from infra.errors import UserError
 
 SHARE = "homes"
@@ -66,7 +66,7 @@ class GcpHomes(Component):
 
     def __init__(self, name: str, args: GcpHomesArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
-        tier = "ZONAL" if "zone" in args else "REGIONAL"
+        tier = "ZONAL" if "zone" in args else HOMES
         if problems := list(
             size_problems(f"{name}.capacity_gib", args["capacity_gib"], f"{name}.zone", tier)
         ):

@@ -8,8 +8,8 @@ from infra.catalog.gcp import facts
 from infra.catalog.gcp.model import bands_in_words, nearest_in_bands
 from infra.errors import Problem
 
-HOMES_GIB: Final = 1024
-"""First size of homes: the smallest regional share; it can grow."""
+HOMES: Final = "REGIONAL"
+"""Tier of homes."""
 
 
 def size_problems(path: str, capacity_gib: int, tier_path: str, tier: str) -> Iterator[Problem]:

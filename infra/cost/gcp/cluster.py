@@ -6,7 +6,6 @@ from typing import Final
 
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.database import SHARED_CORES, tier
-from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.catalog.gcp.model import Market
 from infra.catalog.gcp.pools import PREPAID, SYSTEM_DISK_GIB
 from infra.catalog.gcp.prices import NodePrice, node_price
@@ -41,7 +40,7 @@ def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec, on: date
         _monitoring(spec.region, layout),
         _control_plane(spec.region, layout, on),
         _network(spec.region, layout),
-        _storage(spec),
+        _storage(spec, cloud),
         checkpoint_items(spec, busy_share(layout), _tariff(spec.region), (STANDARD, COOL, COLD)),
         database_items(spec.region, cloud),
         _keys(spec.region),
@@ -118,15 +117,15 @@ def _network(region: str, layout: ClusterLayout) -> Iterator[CostItem]:
     yield _tariff(region).item("Cloud NAT", "cloud_nat_vm", (low, middle, high))
 
 
-def _storage(spec: StackSpec) -> Iterator[CostItem]:
+def _storage(spec: StackSpec, cloud: GcpSpec) -> Iterator[CostItem]:
     lustre = spec.data.shared_fs
     if lustre:
         key = f"managed_lustre_{lustre.throughput_mb_s_per_tib}"
         name = f"Managed Lustre ({lustre.capacity_gib} GiB, {lustre.throughput_mb_s_per_tib} MB/s per TiB)"
         yield _tariff(spec.region).item(name, key, always(lustre.capacity_gib))
     if spec.data.homes:
-        name = f"home directories ({HOMES_GIB} GiB of Filestore)"
-        yield _tariff(spec.region).item(name, "filestore_regional", always(HOMES_GIB))
+        name = f"home directories ({cloud.homes_size_gib} GiB of Filestore)"
+        yield _tariff(spec.region).item(name, "filestore_regional", always(cloud.homes_size_gib))
 
 
 def database_items(region: str, cloud: GcpSpec) -> Iterator[CostItem]:

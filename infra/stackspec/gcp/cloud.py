@@ -16,6 +16,9 @@ from infra.stackspec.model import (
     ZoneName,
 )
 
+# The minimum of regional Filestore.
+_HOMES_GIB = 100
+
 
 class MaintenanceSpec(Model):
     """Maintenance windows of the cluster."""
@@ -107,6 +110,7 @@ class GcpSpec(CloudModel):
         "rapid_checkpoints",
         "checkpoint_addon",
         "readiness_addon",
+        "homes_gib",
     )
 
     cloud: Literal["gcp"]
@@ -158,5 +162,14 @@ class GcpSpec(CloudModel):
     """Whether GKE's Node Readiness Controller is installed. It keeps pods off nodes until the
     conditions of your NodeReadinessRules are true, such as that of a health check."""
 
+    homes_gib: Annotated[int, Field(ge=100)] | None = None
+    """Size of the home directories (`data.homes`) in GiB, on regional Filestore, which can grow and shrink;
+    null: 100, the minimum. A project without access to small instances needs 1024 or more."""
+
     database: CloudSqlSpec
     """The database of the tracking server."""
+
+    @property
+    def homes_size_gib(self) -> int:
+        """Size of the home directories."""
+        return self.homes_gib or _HOMES_GIB

@@ -10,7 +10,6 @@ from components.gcp.storage.tiers import GcpStorage, GcpStorageArgs
 from components.gcp.storage.volumes import filestore_source, lustre_source
 from components.kubernetes.volumes import VolumeArgs
 from infra.alarms import storage as storage_alarms
-from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
@@ -18,6 +17,8 @@ from stacks.parts import SharedFolder, Store
 
 # Managed Lustre exports this folder to the checkpoint bucket.
 _CHECKPOINTS = "checkpoints"
+HOME_VOLUME_GIB = 100
+"""Size of volumes of homes, which Kubernetes requires and cannot change; the size of the share counts."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def store_on_gcp(
     args = storage_args(spec, on, number, network)
     if wanted.homes:
         args["homes"] = {
-            "capacity_gib": HOMES_GIB,
+            "capacity_gib": on.homes_size_gib,
             "client_cidrs": [clients],
             "backups": wanted.on_destroy == "keep",
         }
@@ -64,7 +65,7 @@ def store_on_gcp(
             folder=_CHECKPOINTS,
         )
     if tiers.homes:
-        homes = VolumeArgs(source=filestore_source(tiers.homes), capacity_gib=HOMES_GIB)
+        homes = VolumeArgs(source=filestore_source(tiers.homes), capacity_gib=HOME_VOLUME_GIB)
     return GcpStore(
         checkpoint_uri=uri(tiers.checkpoint_bucket),
         dataset_uri=uri(tiers.dataset_bucket),
@@ -76,7 +77,9 @@ def store_on_gcp(
     )
 
 
-def alerts_on_gcp(spec: StackSpec, tiers: GcpStorage, opts: pulumi.ResourceOptions) -> GcpStorageAlerts:
+def alerts_on_gcp(
+    spec: StackSpec, tiers: GcpStorage, opts: pulumi.ResourceOptions, *, homes_gib: int
+) -> GcpStorageAlerts:
     """Alert policies for administrators, also without monitoring in the cluster."""
     args: GcpStorageAlertsArgs = {
         "emails": spec.budget.alert_emails,
@@ -90,7 +93,7 @@ def alerts_on_gcp(spec: StackSpec, tiers: GcpStorage, opts: pulumi.ResourceOptio
         args["homes"] = {
             "instance": tiers.homes.instance,
             "location": tiers.homes.location,
-            "limit_gib": (1 - storage_alarms.LEAST_FREE) * HOMES_GIB,
+            "limit_gib": (1 - storage_alarms.LEAST_FREE) * homes_gib,
         }
     if address := storage_alarms.runbooks_url(spec):
         args["runbooks_url"] = address

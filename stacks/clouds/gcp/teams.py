@@ -10,11 +10,11 @@ from components.gcp.storage.volumes import filestore_source, lustre_source
 from components.gcp.teams.members import GcpMembers, subject
 from components.gcp.teams.team_data import TEAMS, GcpTeamData, GcpTeamDataArgs
 from components.ordering import after
-from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.stack import TeamSpec
+from stacks.clouds.gcp.storage import HOME_VOLUME_GIB
 from stacks.clouds.shared_claims import HOME, SharedClaims, shared_claims
 from stacks.parts import SharedFolder, TeamData
 
@@ -63,7 +63,7 @@ def _data(team: TeamSpec, data: GcpTeamData, tiers: GcpStorage, shared: SharedFo
         claims = shared_claims(shared, source, below=below, common=_SHARED)
     volumes = dict(claims.volumes)
     if tiers.homes:
-        volumes[HOME] = {"source": filestore_source(tiers.homes, below), "capacity_gib": HOMES_GIB}
+        volumes[HOME] = {"source": filestore_source(tiers.homes, below), "capacity_gib": HOME_VOLUME_GIB}
     return TeamData(
         checkpoint_uri=after(pulumi.Output.concat("gs://", tiers.checkpoint_bucket, f"/{below}"), [data]),
         dataset_uri=after(pulumi.Output.concat("gs://", tiers.dataset_bucket, f"/{below}"), [data]),

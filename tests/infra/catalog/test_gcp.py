@@ -271,6 +271,13 @@ def test_a_share_has_a_size_of_its_tier(gib: int, offered: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("gib", "offered"), [(99, False), (100, True), (1025, True), (10240, True), (10241, False)]
+)
+def test_regional_shares_begin_small(gib: int, offered: bool) -> None:
+    assert (facts.filestore_tiers["REGIONAL"].problem(gib) is None) is offered
+
+
+@pytest.mark.parametrize(
     ("gib", "offered"),
     [
         (9000, True),

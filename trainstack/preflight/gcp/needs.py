@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from infra.catalog.demand import Demand
 from infra.catalog.gcp import facts, quotas
-from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.catalog.gcp.pools import SYSTEM_DISK_GIB
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
@@ -18,7 +17,7 @@ def needs(spec: StackSpec) -> Needs:
     layout, cloud = spec.layout, spec.on
     if not isinstance(layout, ClusterLayout) or not isinstance(cloud, GcpSpec):
         return Needs((), ())
-    fixed = (*_fixed(spec, layout),)
+    fixed = (*_fixed(spec, layout, cloud),)
     system = layout.system_pool
     zones = len(layout.zones)
     first = zones * math.ceil(system.min_nodes / zones)  # GKE begins with the same number in each zone
@@ -30,11 +29,11 @@ def needs(spec: StackSpec) -> Needs:
     return Needs(tuple(now), tuple(most))
 
 
-def _fixed(spec: StackSpec, layout: ClusterLayout) -> Iterator[Demand]:
+def _fixed(spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> Iterator[Demand]:
     yield Demand("networks", 1, "network")
     yield Demand("in_use_addresses", 1, "Cloud NAT")
     if spec.data.homes:
-        yield Demand("filestore_gib", HOMES_GIB, "data.homes")
+        yield Demand("filestore_gib", on.homes_size_gib, "data.homes")
     for pool in layout.pools:
         row = facts.gpu_networks.get(pool.machine)
         if row and pool.rdma:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from infra.catalog import money
-from infra.catalog.gcp import access, database, fabrics, facts, lustre, network, pools
+from infra.catalog.gcp import access, database, fabrics, facts, filestore, lustre, network, pools
 from infra.catalog.gcp.gke import maintenance_problems
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.kubernetes.kueue import guarantee_problems
@@ -286,6 +286,14 @@ def shared_file_system(spec: StackSpec, _: ClusterLayout, __: GcpSpec) -> Iterat
     yield from lustre.rdma_problems(f"{path}.rdma", rdma=wanted.rdma)
 
 
+def homes(spec: StackSpec, _: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
+    """Filestore offers the size of homes."""
+    if spec.data.homes:
+        yield from filestore.size_problems(
+            "on.homes_gib", cloud.homes_size_gib, "data.homes", filestore.HOMES
+        )
+
+
 def quotas(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """Guarantees do not exceed the maximum size of a pool without the gate."""
     for index, item in enumerate(layout.pools):
@@ -334,5 +342,6 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     pool_sizes,
     monitoring,
     shared_file_system,
+    homes,
     quotas,
 )
