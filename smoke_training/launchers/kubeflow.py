@@ -144,7 +144,7 @@ def _patch(plan: RunPlan) -> Body:
     if plan.root_folder:
         problems.append("root_folder: a TrainJob can add no init container; make the folder beforehand")
     if plan.device_claims:
-        problems.append("device_claims: a TrainJob can add no resource claim; use the device plugin")
+        problems.append("device_claims: a TrainJob can add none; use a JobSet, or the pool's runtime")
     if plan.sidecars:
         problems.append("sidecars: a TrainJob can add none; use a runtime that has them")
     if plan.grace_s != RunPlan.grace_s:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from components.gcp.pools.offers import RDMA_CLASS, RDMA_RESOURCE
 from components.kubernetes.queueing import kueue_values
 from components.kubernetes.training import trainer
 from rehearsal.controlplane import binaries
@@ -37,7 +38,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory, _available: None) -> Control
     addons = {
         "jobset": {},
         trainer.CHART: trainer.VALUES,
-        "kueue": kueue_values.values(claimed={}),
+        "kueue": kueue_values.values(claimed={RDMA_RESOURCE: RDMA_CLASS}),
     }
     return _running.enter_context(running(ControlPlaneOptions(home, addons=addons, node_grace_s=12)))
 

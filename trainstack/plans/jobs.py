@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.queueing.kueue import COHORT
-from components.kubernetes.training.runtime_names import CLUSTER_RUNTIME, POOL_RUNTIME
+from components.kubernetes.runtime_names import CLUSTER_RUNTIME, POOL_RUNTIME
 from infra.engine.plan import PlannedStep
 from infra.naming import flavor_name
 from trainstack.queues.state import Job, State

@@ -1,11 +1,17 @@
 """Queues with quotas, fair share and priorities, with Kueue."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
 from components.base import Component, Options
+from components.kubernetes.device_claims import (
+    claim_template,
+    claimed_fabrics,
+    team_template,
+    template_body,
+)
 from components.kubernetes.manifest import Manifest
 from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.people import SubjectArgs, group
@@ -15,7 +21,7 @@ from components.kubernetes.queueing.controller import controller
 from components.kubernetes.queueing.defaults import mutations
 from components.kubernetes.queueing.quota_rules import check
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
-from components.kubernetes.queueing.tenancy import members, onlookers, tenant_namespace
+from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL, members, onlookers, tenant_namespace
 from components.ordering import after
 from infra.naming import gate_queue, team_group, team_namespace
 
@@ -41,6 +47,8 @@ class QueueingArgs(TypedDict):
 
 class Queueing(Component):
     """Kueue, one flavor a pool, and a namespace with a guaranteed, lendable share for every team.
+
+    Where pods claim the devices of a pool, each namespace of a team has the template of such a claim.
 
     Namespaces come after all queues, so they are deleted before them, with every job in them: a ClusterQueue
     is not deleted while a job holds its quota, and Workloads keep their finalizers once Kueue is gone
@@ -79,17 +87,10 @@ class Queueing(Component):
         onlookers(name, people, self.child())
         self.spaces, tenancy = self._namespaces(name, args, [*policed, *made])
         created = [
-            Manifest(
-                _resource_name(name, body),
-                body,
-                self.child(
-                    pulumi.ResourceOptions(
-                        depends_on=tenancy, deleted_with=self.spaces[body["metadata"]["namespace"]]
-                    )
-                ),
-            )
-            for body in of_namespaces
+            Manifest(_resource_name(name, body), body, self._inside(body, tenancy)) for body in of_namespaces
         ]
+        for body in _claim_templates(flavors, teams):
+            claim_template(_resource_name(name, body), body, self._inside(body, tenancy))
 
         tenants = {team["name"]: team_namespace(team["name"]) for team in teams}
         self.cohort = pulumi.Output.from_input(kueue.COHORT)
@@ -100,6 +101,11 @@ class Queueing(Component):
         self.schedule_queue = pulumi.Output.from_input(kueue.SCHEDULE_QUEUE)
         self.schedule_priority = pulumi.Output.from_input(kueue.BACKGROUND)
         self.register_declared()
+
+    def _inside(self, body: kueue.Body, tenancy: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:
+        """Options of an object in the namespace of a queue's jobs: it ends with the namespace."""
+        space = self.spaces[body["metadata"]["namespace"]]
+        return self.child(pulumi.ResourceOptions(depends_on=tenancy, deleted_with=space))
 
     def _controller(self, name: str, args: QueueingArgs) -> pulumi.Resource:
         fabrics = [flavor["fabric"] for flavor in args["flavors"] if "fabric" in flavor]
@@ -152,6 +158,15 @@ class Queueing(Component):
             inside = self.child(pulumi.ResourceOptions(depends_on=spaces[namespace]))
             made.extend(members(of_team, namespace, _people(team), inside))
         return spaces, made
+
+
+def _claim_templates(flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs]) -> Iterator[kueue.Body]:
+    """Templates of the claims of teams' pods, for pools whose devices no device plugin allocates."""
+    for pool, fabric in claimed_fabrics({flavor["name"]: flavor for flavor in flavors}):
+        for team in teams:
+            yield template_body(
+                team_template(pool), team_namespace(team["name"]), fabric, {GIVEN_LABEL: GIVEN}
+            )
 
 
 def _people(team: TeamArgs) -> Sequence[SubjectArgs]:

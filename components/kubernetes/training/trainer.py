@@ -11,10 +11,11 @@ from components.base import Component, Options
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.charts import charts, release
 from components.kubernetes.definitions.install import definitions
+from components.kubernetes.device_claims import team_template
 from components.kubernetes.manifest import Manifest
 from components.kubernetes.network_policies import PlatformNetwork, Ports, controllers
 from components.kubernetes.offers import NodeOffer, claimed, devices
-from components.kubernetes.training.runtime_names import POOL_RUNTIME
+from components.kubernetes.runtime_names import POOL_RUNTIME
 from components.kubernetes.waiting.webhooks import DryRun, webhooks_answer
 from components.ordering import after
 from smoke_training.launchers import kubeflow
@@ -127,14 +128,15 @@ class Trainer(Component):
 def runtimes(pools: Mapping[str, NodeOffer], image: str) -> Iterator[dict[str, Any]]:
     """The ClusterTrainingRuntimes: one for any node, and one for each pool.
 
-    There is none for a pool whose devices pods claim: a claim needs a template in the TrainJob's namespace.
-    Nor is there one where pods share GPUs: no run trains on shares or parts of a node.
+    Where pods claim devices, the claim's template has the name of the runtime, in the namespace of each team
+    (`components.kubernetes.queueing.queues`). There is no runtime where pods share GPUs: no run trains on
+    shares or parts of a node.
     """
     plan = dataclasses.replace(_PLAN, image=image)
     yield kubeflow.runtime(plan, whole_node=False)
     for pool, offer in pools.items():
         fabric = offer.get("fabric")
-        if offer.get("shared") or (fabric and claimed(fabric)):
+        if offer.get("shared"):
             continue
         whole = dataclasses.replace(
             plan,
@@ -143,6 +145,7 @@ def runtimes(pools: Mapping[str, NodeOffer], image: str) -> Iterator[dict[str, A
             cpu=offer["cpu"],
             memory_gib=offer["memory_gib"],
             devices=devices(fabric),
+            device_claims={fabric["kind"]: team_template(pool)} if fabric and claimed(fabric) else {},
             mounts=(shared_memory(offer["memory_gib"]),),
             node_labels={POOL_LABEL: pool},
         )

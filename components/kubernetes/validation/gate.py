@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pulumi
-from pulumi_kubernetes import batch, core, meta, resource
+from pulumi_kubernetes import batch, core, meta
 
 from components.base import Component, Options
-from components.kubernetes.offers import FabricOffer, claimed
+from components.kubernetes.device_claims import claim_template, template_body
+from components.kubernetes.offers import claimed
 from components.kubernetes.slots import filled, slot
 from components.kubernetes.validation import watcher
 from components.kubernetes.validation.args import SmokeTestArgs
@@ -15,7 +16,7 @@ from components.kubernetes.validation.code import shipped
 from components.kubernetes.validation.run import (
     CONFIG,
     NAME,
-    claim_template,
+    claim_template_name,
     code_and_plan,
     digest,
     plan_text,
@@ -74,7 +75,8 @@ class SmokeTest(Component):
         ]
         fabric = args["node"].get("fabric")
         if fabric and claimed(fabric):
-            needs.append(self._claim_template(name, args, fabric))
+            body = template_body(claim_template_name(args), args["namespace"], fabric)
+            needs.append(claim_template(f"{name}-{fabric['kind']}", body, self.child()))
         made = self._job(name, job, needs, args.get("provisioned", False))
         queue_s = args.get("queue_timeout_s", QUEUE_TIMEOUT_S)
         watched = Watched(
@@ -91,31 +93,6 @@ class SmokeTest(Component):
         self.job_name = after(job_name, [made, verdict])
         self.result_path = self.job_name.apply(lambda done: f"{RUNS}/{done}/result.json")
         self.register_declared()
-
-    def _claim_template(self, name: str, args: SmokeTestArgs, fabric: FabricOffer) -> pulumi.Resource:
-        return resource.v1.ResourceClaimTemplate(
-            f"{name}-{fabric['kind']}",
-            metadata=meta.v1.ObjectMetaArgs(name=claim_template(args), namespace=args["namespace"]),
-            spec=resource.v1.ResourceClaimTemplateSpecArgs(
-                spec=resource.v1.ResourceClaimSpecArgs(
-                    devices=resource.v1.DeviceClaimArgs(
-                        requests=[
-                            resource.v1.DeviceRequestArgs(
-                                name=fabric["kind"],
-                                # An exact count: Kueue cannot account for the mode "All".
-                                exactly=resource.v1.ExactDeviceRequestArgs(
-                                    device_class_name=fabric["device_class"],
-                                    allocation_mode="ExactCount",
-                                    count=fabric["count"],
-                                ),
-                            )
-                        ]
-                    )
-                )
-            ),
-            # A template cannot be changed in place.
-            opts=self.child(pulumi.ResourceOptions(replace_on_changes=["spec"], delete_before_replace=True)),
-        )
 
     def _job(self, name: str, body: Any, needs: Sequence[pulumi.Resource], provisioned: bool) -> batch.v1.Job:
         body["metadata"]["annotations"] = {

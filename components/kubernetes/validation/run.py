@@ -39,7 +39,7 @@ def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
         nodes=args["nodes"],
         gpus_per_node=node["gpus"],
         devices=devices(fabric),
-        device_claims={fabric["kind"]: claim_template(args)} if fabric and claimed(fabric) else {},
+        device_claims={fabric["kind"]: claim_template_name(args)} if fabric and claimed(fabric) else {},
         cpu=node["cpu"],
         memory_gib=node["memory_gib"],
         env={**{key: slot(key) for key in _environment(args)}, CODE_VARIABLE: slot(CODE)},
@@ -60,7 +60,7 @@ def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
     return on_nodes(validation(run, files), node.get("pod"))
 
 
-def claim_template(args: SmokeTestArgs) -> str:
+def claim_template_name(args: SmokeTestArgs) -> str:
     """Name of the ResourceClaimTemplate for the devices of a node of the pool."""
     return f"smoke-{args['pool']}"
 

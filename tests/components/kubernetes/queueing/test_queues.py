@@ -208,6 +208,24 @@ def test_claims_reach_the_controller() -> None:
     ]
 
 
+def test_every_team_has_the_template_of_a_claim_and_cannot_change_it() -> None:
+    claimed: FlavorArgs = {**gpu_flavor(), "fabric": {**fabric(4), "device_class": "adapters.example.com"}}
+    graph = queueing({**args(), "flavors": [claimed]})
+    found = graph.all("ResourceClaimTemplate")
+    spaces = {body["metadata"]["namespace"]: body for body in found.values()}
+    assert set(spaces) == {"team-research", "team-product"}
+    for namespace, body in spaces.items():
+        assert body["metadata"]["labels"] == {"trainstack.dev/given": "yes"}
+        (request,) = body["spec"]["spec"]["devices"]["requests"]
+        assert request["exactly"] == {
+            "deviceClassName": "adapters.example.com",
+            "allocationMode": "ExactCount",
+            "count": 4,
+        }
+        assert body["metadata"]["name"] == f"torch-{claimed['name']}", namespace
+    assert queueing(args()).all("ResourceClaimTemplate") == {}
+
+
 def test_shares_that_do_not_fit_create_nothing() -> None:
     given: QueueingArgs = {**args(), "gate": {"nodes": {"a100": 99}}}
     made: list[Graph] = []

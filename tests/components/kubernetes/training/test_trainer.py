@@ -92,6 +92,11 @@ def test_a_pool_whose_gpus_are_shared_has_no_runtime() -> None:
     assert [each["metadata"]["name"] for each in runtimes({"a100": shared}, IMAGE)] == ["torch-distributed"]
 
 
-def test_a_pool_whose_devices_are_claimed_has_no_runtime() -> None:
-    found = runtimes({"a100": node_offer(P4D, "dra")}, IMAGE)
-    assert [body["metadata"]["name"] for body in found] == ["torch-distributed"]
+def test_the_runtime_of_a_pool_whose_devices_are_claimed_claims_those_of_a_node() -> None:
+    _, body = runtimes({"a100": node_offer(P4D, "dra")}, IMAGE)
+    (job,) = body["spec"]["template"]["spec"]["replicatedJobs"]
+    pod = job["template"]["spec"]["template"]["spec"]
+    assert pod["resourceClaims"] == [{"name": "efa", "resourceClaimTemplateName": "torch-a100"}]
+    (container,) = pod["containers"]
+    assert container["resources"]["claims"] == [{"name": "efa"}]
+    assert "vpc.amazonaws.com/efa" not in container["resources"]["limits"]
