@@ -8,6 +8,8 @@
   besides. A path that ends with `[]` is about the items of a list.
 - `conflicts` and `partners`: paths that must not and that must be given with one.
 - `exactly_one`, `some`: groups `of` paths, where the object `within` is given.
+- `service_words`: the values of properties that only the service judges, from `services.json`: discovery
+  documents, by `tools/gcp_discovery.py`.
 - `replace` and `replace_lower`: properties whose change or decrease replaces the resource, as in the tables.
 """
 
@@ -17,14 +19,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).with_name("facts.json")
+FILE, SERVICES = (Path(__file__).with_name(name) for name in ("facts.json", "services.json"))
 
 
 @functools.cache
 def facts() -> Mapping[str, Mapping[str, Any]]:
     """The facts of each type, such as `container/cluster:Cluster`."""
-    found: Mapping[str, Mapping[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))["types"]
-    return found
+    types: dict[str, dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))["types"]
+    for token, words in json.loads(SERVICES.read_text(encoding="utf-8"))["types"].items():
+        types[token]["service_words"] = words
+    return types
 
 
 @functools.cache

@@ -101,6 +101,7 @@ _FORMS = {
 _OF_VALUES: Mapping[str, _Judge] = {
     "words": _words,
     "words_any_case": _words_any_case,
+    "service_words": _words,
     "ranges": _ranges,
     "pattern": _pattern,
     "keys": _keys,

@@ -8,7 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rehearsal.core.schema import Property, ResourceSchema
+
 FOLDER = Path(__file__).parent
+_DEEPEST = 8
 _BITS = {"int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 Field = Mapping[str, Any]
@@ -39,6 +42,27 @@ class Judge:
     def problems(self, inputs: Mapping[str, Any]) -> Iterator[str]:
         """What the document does not have or does not accept, each with its path."""
         yield from self._object({"ref": self._root}, inputs, "", "")
+
+    def words(self, schema: ResourceSchema) -> Iterator[tuple[str, list[str]]]:
+        """(path, values) of every property of a type for which the document lists the values."""
+        yield from self._words(schema, schema.inputs, {"ref": self._root}, "")
+
+    def _words(
+        self, schema: ResourceSchema, fields: Mapping[str, Property], field: Field, path: str
+    ) -> Iterator[tuple[str, list[str]]]:
+        for name, one in fields.items():
+            here = f"{path}.{name}" if path else name
+            found = None if here in self._outside else self._found(field, here, name)
+            if found is None or found.get("output"):
+                continue
+            many = isinstance(one.type, dict) and "list" in one.type
+            form = one.type["list"] if many else one.type
+            if isinstance(form, dict) and "object" in form:
+                # No schema of a request contains itself this deep.
+                if path.count(".") < _DEEPEST:
+                    yield from self._words(schema, schema.objects[form["object"]], found, here)
+            elif values := found.get("items", found).get("enum"):
+                yield f"{here}[]" if many else here, values
 
     def _object(self, field: Field, value: Mapping[str, Any], path: str, plain: str) -> Iterator[str]:
         for name, item in value.items():

@@ -1,4 +1,4 @@
-"""What the shipped stacks on Google Cloud request, with ids in the form of the provider's."""
+"""Requests of the shipped stacks on Google Cloud, with ids in the form of the provider's."""
 
 import functools
 import json

@@ -5,19 +5,21 @@ what its services do. Both are in one file: composing a stack is most of the tim
 """
 
 import copy
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 
-from rehearsal.core.properties import steps
+from rehearsal.core.properties import each, steps
 from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate
-from rehearsal.gcp.provider import facts
+from rehearsal.gcp.provider import SERVICES, facts
 from rehearsal.gcp.rules import BOOK
 from tests.stacks.google_judge.discovery import Judge, apis
 from tests.stacks.google_judge.shipped import STACKS, requested
+from tools.gcp_discovery import of_services
 
 CLUSTER, POOL = "container/cluster:Cluster", "container/nodePool:NodePool"
 NETWORK, FIREWALL = "compute/network:Network", "compute/firewall:Firewall"
@@ -105,6 +107,26 @@ def _paths(value: Any, path: str = "") -> set[str]:
     return here.keys() | {one for name, item in here.items() for one in _paths(item, name)}
 
 
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_rehearsal_refuses_every_value_that_the_documents_refuse(stack: str, schemas: Schemas) -> None:
+    mutated = 0
+    for token, name, inputs in requested(stack):
+        schema = schemas.resource(f"gcp:{token}")
+        assert schema is not None
+        for path, _ in Judge(token).words(schema) if token in apis() else ():
+            for here, _ in each(dict(inputs), path):
+                changed = _with(inputs, here, "NO_SUCH_WORD")
+                for judge, problems in JUDGES.items():
+                    said = problems(token, changed, schemas)
+                    assert any(one.startswith(here) for one in said), (judge, token, name, here)
+                mutated += 1
+    assert mutated >= 50
+
+
+def test_the_values_of_services_in_the_rehearsal_are_those_of_the_documents(schemas: Schemas) -> None:
+    assert json.loads(SERVICES.read_text())["types"] == of_services(schemas)
+
+
 # Judge -> (type, path, value, path of the refusal if another)
 MUTATIONS: dict[str, list[tuple[str, str, Any, str]]] = {
     "provider": [
@@ -167,12 +189,17 @@ MUTATIONS: dict[str, list[tuple[str, str, Any, str]]] = {
 def test_a_mutation_is_refused(judge: str, mutation: tuple[str, str, Any, str], schemas: Schemas) -> None:
     token, path, value, refused = mutation
     inputs = next(properties for kind, _, properties in requested("dev-gcp") if kind == token)
+    assert JUDGES[judge](token, inputs, schemas) == []
+    said = JUDGES[judge](token, _with(inputs, path, value), schemas)
+    assert any(one.startswith(refused or path) for one in said), said
+
+
+def _with(inputs: Inputs, path: str, value: Any) -> Inputs:
     changed: Any = copy.deepcopy(inputs)
     *above, last = steps(path)
     block = changed
     for step in above:
         block = block.setdefault(step, {}) if isinstance(block, dict) else block[step]
     block[last] = value
-    assert JUDGES[judge](token, inputs, schemas) == []
-    said = JUDGES[judge](token, changed, schemas)
-    assert any(one.startswith(refused or path) for one in said), said
+    assert isinstance(changed, Mapping)
+    return changed

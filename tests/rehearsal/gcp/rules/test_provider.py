@@ -13,6 +13,8 @@ from tests.rehearsal.gcp.harness import Driver
 
 # Values that match none of the patterns and forms.
 WRONG = ("deleted", "no match!", "-", "x" * 300)
+WORDS = ("words", "words_any_case", "service_words")
+VALUES = (*WORDS, "ranges", "pattern", "keys", "length", "items", "form")
 CLUSTER, MEMBER = "container/cluster:Cluster", "projects/iAMMember:IAMMember"
 
 
@@ -35,7 +37,7 @@ def merged(*parts: dict[str, Any]) -> dict[str, Any]:
 def wrong(fact: str, wanted: Any) -> Iterator[Any]:
     """Values of which a fact accepts none, or for patterns: at least one that it does not accept."""
     match fact:
-        case "words" | "words_any_case":
+        case "words" | "words_any_case" | "service_words":
             yield "NO_SUCH_WORD"
         case "ranges":
             lows, highs = zip(*wanted, strict=True)
@@ -63,13 +65,13 @@ def test_facts_are_of_every_type_of_the_tables() -> None:
 
 @pytest.mark.parametrize("token", sorted(facts()))
 def test_a_wrong_value_is_refused_at_its_path(token: str) -> None:
-    for fact in ("words", "words_any_case", "ranges", "pattern", "keys", "length", "items", "form"):
+    for fact in VALUES:
         for path, wanted in facts()[token].get(fact, {}).items():
             verdicts = [refused(token, nested(path, value), path) for value in wrong(fact, wanted)]
             assert verdicts and any(verdicts), (fact, path)
             assert all(verdicts) or fact in ("pattern", "form"), (fact, path)
         for path, allowed in facts()[token].get(fact, {}).items():
-            if fact == "words":
+            if fact in WORDS:
                 assert not any(refused(token, nested(path, word), path) for word in allowed), path
 
 
@@ -101,6 +103,6 @@ def test_a_preview_does_not_judge_what_it_does_not_know() -> None:
     assert refused(CLUSTER, {**both, "enableAutopilot": False}, "removeDefaultNodePool")
 
 
-def test_the_engine_hears_of_it_before_anything_is_created(google: Driver) -> None:
+def test_the_engine_receives_it_before_anything_is_created(google: Driver) -> None:
     failures = google.check(CLUSTER, location="us-central1", initialNodeCount=1, loggingService="loud")
     assert failures.keys() == {"loggingService"}

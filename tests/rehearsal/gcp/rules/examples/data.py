@@ -78,7 +78,7 @@ CROWDED: list[Made] = [
         "taking",
         {
             "databaseVersion": "POSTGRES_15",
-            "settings": {"tier": "db-f1-micro", "ipConfiguration": {"privateNetwork": "crowded"}},
+            "settings": {"tier": "db-f1-micro", "ipConfiguration": {"privateNetwork": f"{NETWORKS}/crowded"}},
         },
     ),
 ]
