@@ -7,30 +7,37 @@ nothing moves when nodes, pods per node or pools change:
     part  8      nodes; also the address at which they reach the control plane
     part  9      services of Kubernetes
     part  10     private service access: Cloud SQL, Managed Lustre, Filestore
-    part  11     the network of the second gVNIC of A3 Ultra and A4
-    parts 12-15  the networks beside GPUs: eight ranges of half a part
+    part  11     networks of machines with RDMA, for up to three zones: a sixteenth of the part for the second
+                 gVNIC, and eight ranges of a thirty-second of the part for RDMA
+    parts 12-15  networks of TCPX and TCPXO: eight ranges of half a part
 
-    /16, 32 pods per node: /17 for pods = 512 nodes, /20 for nodes, 8 x /21 beside GPUs
-    /20, 32 pods per node: /21 for pods =  32 nodes, /24 for nodes, 8 x /25 beside GPUs
+    /16, 32 pods per node: /17 for pods = 512 nodes, /20 for nodes, 8 x /21 for TCPXO, 8 x /25 for RDMA
+    /20, 32 pods per node: /21 for pods =  32 nodes, /24 for nodes, 8 x /25 for TCPXO, 8 x /29 for RDMA
 
-The last two belong to networks of their own, one set for each pool. They are not connected with each other,
-so pools have the same ranges; but one machine has addresses in all of them and in the cluster's network, and
-ranges of one machine must not overlap (GKE documentation, "Set up multi-network support for Pods").
+The last two belong to networks of their own, which pools share (`infra.catalog.gcp.gpu_networks`). They are
+not connected with each other, and yet no two of them overlap, as networks of one cluster must not.
 """
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from infra.catalog.gcp import gpu_networks
 from infra.catalog.gcp import network as limits
 from infra.errors import UserError
 
 ACCELERATOR_RANGES = 8
 """Networks or subnetworks beside the GPUs of a machine, at most."""
-# A subnetwork's first two and last two addresses are Google's own (VPC documentation, "Unusable addresses in
-# IPv4 subnet ranges").
-_UNUSABLE = 4
 _POD_PARTS = 8
+
+
+@dataclass(frozen=True)
+class RdmaRanges:
+    """The address blocks of machines with RDMA in a zone."""
+
+    gvnic: str
+    adapters: tuple[str, ...]
+    """Eight equal blocks."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +49,10 @@ class NetworkRanges:
     services: str
     services_access: str
     """Peered with the services that Google runs for the stack."""
-    gvnic: str
+    rdma: tuple[RdmaRanges, ...]
+    """By `gpu_networks.slot` of a zone."""
     accelerators: tuple[str, ...]
-    """Eight equal blocks."""
+    """Eight equal blocks, of TCPX and TCPXO."""
     max_nodes: int
     """Nodes that fit, of those with `pods_per_node`."""
     max_pods: int
@@ -68,15 +76,22 @@ def plan_ranges(cidr: str, *, pods_per_node: int, nodes: Mapping[int, int] | Non
     beside_gpus = halves[-ACCELERATOR_RANGES:]
     fitting = min(
         pods.num_addresses // limits.pod_addresses(pods_per_node),
-        ipaddress.IPv4Network(beside_gpus[0]).num_addresses - _UNUSABLE,
+        ipaddress.IPv4Network(beside_gpus[0]).num_addresses - gpu_networks.UNUSABLE,
     )
     return NetworkRanges(
         nodes=parts[0],
         pods=str(pods),
         services=parts[1],
         services_access=parts[2],
-        gvnic=parts[3],
+        rdma=tuple(_rdma_ranges(parts[3])),
         accelerators=tuple(beside_gpus),
         max_nodes=fitting,
         max_pods=fitting * pods_per_node,
     )
+
+
+def _rdma_ranges(part: str) -> Iterator[RdmaRanges]:
+    """A quarter for gVNICs, and one for the adapters of each zone."""
+    plain, *fast = ipaddress.IPv4Network(part).subnets(prefixlen_diff=2)
+    for gvnic, quarter in zip(plain.subnets(prefixlen_diff=2), fast, strict=False):
+        yield RdmaRanges(str(gvnic), tuple(str(one) for one in quarter.subnets(prefixlen_diff=3)))

@@ -1,5 +1,7 @@
 """Custom IPv4 networks and subnetworks with flow logs, as all of a stack are."""
 
+from collections.abc import Sequence
+
 import pulumi
 import pulumi_gcp as gcp
 
@@ -25,11 +27,18 @@ def flow_log() -> gcp.compute.SubnetworkLogConfigArgs:
 
 
 def custom_network(
-    component: Component, name: str, *, description: str, mtu: int, profile: str | None = None
+    component: Component,
+    name: str,
+    *,
+    description: str,
+    mtu: int,
+    profile: str | None = None,
+    kept: Sequence[str] = (),
 ) -> gcp.compute.Network:
     """A VPC network without automatic subnetworks. `mtu` is its largest packet in bytes.
 
-    Running machines keep the old size when it changes, and lose larger packets: choose it once.
+    Running machines keep the old size when it changes, and lose larger packets: choose it once. Changes of
+    the properties `kept` are ignored.
     """
     return gcp.compute.Network(
         short(name),
@@ -38,7 +47,7 @@ def custom_network(
         mtu=mtu,
         routing_mode="REGIONAL",
         network_profile=profile,
-        opts=component.child(),
+        opts=component.child(pulumi.ResourceOptions(ignore_changes=[*kept])),
     )
 
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 
-from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.model import UNKNOWN, Properties, Record
 from rehearsal.core.rules.model import Violation
 from rehearsal.gcp import facts
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
+from rehearsal.gcp.rules.networks import parse
 from rehearsal.gcp.rules.pools import POOL
 
 _TOOLKIT = "GoogleCloudPlatform/cluster-toolkit@10470803: "
 _FACTS = "infra/catalog/gcp/tables/machine_types.toml: "
 _DRANET = "cloud.google.com/gke-networking-dra-driver"
+_SUBNETWORK = "compute/subnetwork:Subnetwork"
 _NETWORKS = "networkConfig.additionalNodeNetworkConfigs"
 
 
@@ -188,3 +190,67 @@ def _offered(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
                 f"no source lists {machine} in {zone}; it is in {', '.join(offering)}",
                 "Check it with `gcloud compute machine-types list`.",
             )
+
+
+def _neighbours(inputs: Properties, world: ProjectView) -> Iterator[Record]:
+    """The other pools of a pool's cluster."""
+    cluster = world.find(inputs.get("cluster"), "container/cluster:Cluster")
+    if cluster is not None:
+        yield from world.users(cluster, "container/nodePool:NodePool")
+
+
+@BOOK.rule_around(
+    "GCP-GPU-011",
+    POOL,
+    source="GKE documentation, Set up multi-network support for Pods (general limitations; not which request "
+    "is refused); kubernetes/cloud-provider-gcp@4e245312 pkg/controller/gkenetworkparamset (the range "
+    "of a device network is that of its subnetwork)",
+)
+def _apart(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """Networks of pods in one cluster have no overlapping ranges, but pools may share them."""
+    others = {
+        found.id: found
+        for pool in _neighbours(inputs, world)
+        for one in _given(pool.inputs)
+        if (found := world.find(one.get("subnetwork"), _SUBNETWORK))
+    }
+    for index, one in enumerate(_given(inputs)):
+        own = world.find(one.get("subnetwork"), _SUBNETWORK)
+        cidr = parse(own.inputs.get("ipCidrRange")) if own else None
+        if own is None or cidr is None or own.id in others:
+            continue
+        for other in others.values():
+            taken = parse(other.inputs.get("ipCidrRange"))
+            if taken is not None and taken.overlaps(cidr):
+                yield Violation(
+                    f"{_NETWORKS}[{index}].subnetwork",
+                    f"{cidr} of {own.name} overlaps {taken} of {other.name}, another network of this cluster",
+                    "Use the same subnetwork in both pools, or another range.",
+                    "badRequest",
+                )
+                break
+
+
+@BOOK.rule_around(
+    "GCP-GPU-012",
+    POOL,
+    source="GKE documentation, Allocate network resources by using managed DRANET: driver and networks of "
+    "type Device manage the same NICs, and together are an incorrect setup (as guides of llm-d quote it)",
+    advice=True,
+)
+def _one_driver(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """Pools with networks of the program and pools with those of DRANET are in different clusters."""
+
+    def claims(pool: Properties) -> bool:
+        label = block(block(pool.get("nodeConfig")).get("labels")).get(_DRANET)
+        return label == "true" or block(pool.get("networkConfig")).get("acceleratorNetworkProfile") == "auto"
+
+    for other in _neighbours(inputs, world):
+        mixed = (claims(inputs) and _given(other.inputs)) or (claims(other.inputs) and _given(inputs))
+        if mixed:
+            yield Violation(
+                "networkConfig",
+                f"DRANET and the networks of devices of {other.name} would manage the same NICs",
+                "Give all pools of a cluster networks in one way.",
+            )
+            return

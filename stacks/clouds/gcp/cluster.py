@@ -1,6 +1,6 @@
 """Google Cloud: one GKE cluster with GPU pools, buckets, file systems, tracking and a budget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
@@ -12,8 +12,6 @@ from components.gcp.cluster.gke import GcpCluster
 from components.gcp.cluster.kubeconfig import kubeconfig
 from components.gcp.money.budget import GcpBudget
 from components.gcp.money.idle import GcpIdleAlert
-from components.gcp.network.accelerators import GcpAcceleratorNetworks, PodNetworkArgs
-from components.gcp.network.objects import GcpNetworkObjects
 from components.gcp.network.ranges import NetworkRanges, plan_ranges
 from components.gcp.network.vpc import GcpNetwork
 from components.gcp.pools.cpu_pool import GcpCpuPool
@@ -29,9 +27,11 @@ from infra.catalog.gcp.pools import stays_idle
 from infra.naming import TAG_PREFIX, gcp_labels, lasting_tags
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
-from infra.stackspec.layouts import ClusterLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.model import demanded
+from infra.stackspec.rules.gcp.gpu_networks import fast_pools
 from stacks.clouds.gcp.alerting import alerting_on_gcp
+from stacks.clouds.gcp.gpu_networks import gpu_networks
 from stacks.clouds.gcp.pools import cpu_pool_args, gpu_pool_args, is_classic, pool_record
 from stacks.clouds.gcp.storage import GcpStore, alerts_on_gcp, store_on_gcp
 from stacks.clouds.gcp.teams import teams_on_gcp
@@ -163,9 +163,17 @@ class GcpCloud:
     def pools(self, cluster: GkeCluster) -> Pools:
         """Node pools with their networks; GKE itself scales them and runs the device plugin."""
         made: list[pulumi.Resource] = []
-        found, objects = {}, list[pulumi.Resource]()
+        found = {}
+        networks = gpu_networks(
+            self._spec.name,
+            fast_pools(self._layout, self._on),
+            project=self._on.project,
+            region=self._spec.region,
+            ranges=self._ranges,
+            opts=self._on_gcp,
+        )
+        objects = networks.objects(cluster.inside)
         for pool in self._layout.pools:
-            names: list[str] | None = None
             opts = pulumi.ResourceOptions.merge(
                 self._on_gcp, pulumi.ResourceOptions(depends_on=waits_for(made))
             )
@@ -174,27 +182,21 @@ class GcpCloud:
                 args = cpu_pool_args(pool, self._on, cluster=cluster.gke, labels=self._labels)
                 component = GcpCpuPool(f"{self._spec.name}-{pool.name}", args, opts)
             else:
-                networks = self._networks(pool)
-                if networks is not None:
-                    names = _pod_networks(networks.objects)
-                    objects.append(
-                        GcpNetworkObjects(
-                            f"{self._spec.name}-{pool.name}-networks",
-                            {"networks": networks.objects},
-                            cluster.inside,
-                        )
-                    )
                 with_gpus = gpu_pool_args(
                     pool,
                     self._on,
                     cluster=cluster.gke,
-                    attachments=networks.attachments if networks else None,
+                    attachments=networks.attachments(pool.name),
                     labels=self._labels,
                 )
                 component = GcpGpuPool(f"{self._spec.name}-{pool.name}", with_gpus, opts)
             made.append(component)
             found[pool.name] = pool_record(
-                pool, self._on, component.labels, region=self._spec.region, networks=names
+                pool,
+                self._on,
+                component.labels,
+                region=self._spec.region,
+                networks=networks.names(pool.name),
             )
         if any(stays_idle(pool.machine, pool.min_nodes) for pool in self._layout.pools):
             GcpIdleAlert(
@@ -208,23 +210,6 @@ class GcpCloud:
             host_engine_port=None,
             ready=[*made, *objects, *self._installers(cluster)],
             devices_managed=True,
-        )
-
-    def _networks(self, pool: PoolSpec) -> GcpAcceleratorNetworks | None:
-        if not is_classic(pool, self._on):
-            return None
-        return GcpAcceleratorNetworks(
-            f"{self._spec.name}-{pool.name}",
-            {
-                "project": self._on.project,
-                "region": self._spec.region,
-                "zone": pool.zones[0],
-                "pool": pool.name,
-                "machine": pool.machine,
-                "gvnic": self._ranges.gvnic,
-                "accelerators": self._ranges.accelerators,
-            },
-            self._on_gcp,
         )
 
     def _installers(self, cluster: GkeCluster) -> list[pulumi.Resource]:
@@ -314,9 +299,3 @@ class GcpCloud:
             pods=pods,
             opts=self._on_gcp,
         )
-
-
-def _pod_networks(objects: Sequence[PodNetworkArgs]) -> list[str]:
-    """The networks that pods of a run use: the RDMA adapters where there are some."""
-    rdma = [one["name"] for one in objects if one["device_mode"] == "RDMA"]
-    return rdma or [one["name"] for one in objects]

@@ -63,6 +63,40 @@ def test_gke_makes_networks_from_a_version_on(gcp: Values) -> None:
     assert paths(gcp) == {"layout.kubernetes_version"}
 
 
+_ULTRA = {
+    "name": "h200",
+    "machine": "a3-ultragpu-8g",
+    "purpose": "training",
+    "purchase": {"kind": "spot"},
+    "zones": ["us-central1-b"],
+    "rdma": True,
+    "min_nodes": 0,
+    "max_nodes": 2,
+}
+
+
+def test_pools_of_a_cluster_get_networks_in_one_way(gcp: Values) -> None:
+    gcp["spec"]["layout"]["pools"].append(dict(_ULTRA))
+    (problem,) = problems(gcp)
+    assert (problem.code, problem.path) == ("networks-mixed", "on.accelerator_networks")
+    assert problem.against == "layout.pools[0]" and "classic" in problem.fix
+    put(gcp, ("on", "accelerator_networks"), "classic")
+    stackspec.load("dev", copy.deepcopy(gcp), "f")  # with ranges of their own
+
+
+def test_networks_of_rdma_have_ranges_for_all_their_nodes(gcp: Values) -> None:
+    gcp["spec"]["layout"]["pools"][0] |= {**_ULTRA, "name": "h100", "max_nodes": 100}
+    gcp["spec"]["layout"]["pools"].append({**_ULTRA, "max_nodes": 24})
+    put(gcp, ("on", "accelerator_networks"), "classic")
+    stackspec.load("dev", copy.deepcopy(gcp), "f")  # a /25 for each adapter
+    put(gcp, ("layout", "pools", 0, "max_nodes"), 101)
+    assert ("gpu-networks-too-small", "layout.network_cidr") in [
+        (one.code, one.path) for one in problems(gcp)
+    ]
+    put(gcp, ("on", "accelerator_networks"), "managed")
+    stackspec.load("dev", copy.deepcopy(gcp), "f")
+
+
 def test_a_validation_has_whole_gpus(gcp: Values) -> None:
     put(gcp, ("smoke", "pools"), ["a100"])
     stackspec.load("dev", copy.deepcopy(gcp), "f")
@@ -72,6 +106,7 @@ def test_a_validation_has_whole_gpus(gcp: Values) -> None:
 
 def test_a_network_that_is_too_small_shows_the_arithmetic(gcp: Values) -> None:
     put(gcp, ("layout", "network_cidr"), "10.0.0.0/20")
+    put(gcp, ("data", "homes"), False)
     put(gcp, ("on", "pods_per_node"), 64)
     stackspec.load("dev", copy.deepcopy(gcp), "f")  # 16 nodes: 6 of the system pool, 4, 4 and 2 of the others
     put(gcp, ("on", "pods_per_node"), 65)
@@ -82,6 +117,7 @@ def test_a_network_that_is_too_small_shows_the_arithmetic(gcp: Values) -> None:
 
 def test_system_nodes_take_room_for_their_own_pods(gcp: Values) -> None:
     put(gcp, ("layout", "network_cidr"), "10.0.0.0/20")
+    put(gcp, ("data", "homes"), False)
     put(gcp, ("layout", "pools", 2, "max_nodes"), 12)  # 20 of jobs take 20 x 64, 6 of the system 6 x 128
     stackspec.load("dev", copy.deepcopy(gcp), "f")
     put(gcp, ("layout", "pools", 2, "max_nodes"), 13)

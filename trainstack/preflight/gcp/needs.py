@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterator
 
 from infra.catalog.demand import Demand
-from infra.catalog.gcp import facts, quotas
+from infra.catalog.gcp import facts, gpu_networks, quotas
 from infra.catalog.gcp.pools import SYSTEM_DISK_GIB
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
+from infra.stackspec.rules.gcp.gpu_networks import fast_pools
 from trainstack.preflight.aws.needs import Needs
 
 
@@ -29,16 +30,19 @@ def needs(spec: StackSpec) -> Needs:
     return Needs(tuple(now), tuple(most))
 
 
-def _fixed(spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> Iterator[Demand]:
+def _fixed(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Demand]:
     yield Demand("networks", 1, "network")
     yield Demand("in_use_addresses", 1, "Cloud NAT")
     if spec.data.homes:
-        yield Demand("filestore_gib", on.homes_size_gib, "data.homes")
-    for pool in layout.pools:
-        row = facts.gpu_networks.get(pool.machine)
-        if row and pool.rdma:
+        yield Demand("filestore_gib", cloud.homes_size_gib, "data.homes")
+    pools = fast_pools(layout, cloud)
+    for pool in pools:
+        if not pool.classic:
             # The RDMA NICs share one network, with a subnetwork each.
+            row = facts.gpu_networks[pool.machine]
             yield Demand("networks", row.networks + (row.rdma_subnetworks > 0), pool.name)
+    for names, count in gpu_networks.networks_needed([pool for pool in pools if pool.classic]):
+        yield Demand("networks", count, ", ".join(names))
 
 
 def _nodes(name: str, machine: str, bought: str, nodes: int, disk_gib: int) -> Iterator[Demand]:

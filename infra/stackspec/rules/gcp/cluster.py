@@ -13,6 +13,7 @@ from infra.errors import Problem
 from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.rules.cluster import gpu_problems, monitoring_problems
+from infra.stackspec.rules.gcp.gpu_networks import shared_networks
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, GcpSpec], Iterator[Problem]]
@@ -336,6 +337,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     kubernetes_version,
     pool_names,
     pool_hardware,
+    shared_networks,
     purchases,
     gpus_where_there_are_some,
     offers,

@@ -31,10 +31,9 @@ def networks(machine: str, **changes: Any) -> Graph:
         "project": PROJECT,
         "region": "us-central1",
         "zone": "us-central1-b",
-        "pool": "h100",
-        "machine": machine,
-        "gvnic": PLAN.gvnic,
-        "accelerators": PLAN.accelerators,
+        "machines": [machine],
+        "gvnic": PLAN.rdma[0].gvnic,
+        "accelerators": PLAN.rdma[0].adapters if machine in WITH_RDMA else PLAN.accelerators,
     }
 
     def program() -> Mapping[str, pulumi.Input[Any]]:
@@ -139,7 +138,7 @@ def test_kubernetes_knows_each_interface_by_its_network(machine: str) -> None:
     made = networks(machine)
     sets = made.all("GKENetworkParamSet")
     named = {one["metadata"]["name"]: one["spec"] for one in sets.values()}
-    known = {one.network: one.device_mode for one in interfaces("h100", machine)}
+    known = {one.network: one.device_mode for one in interfaces(machine)}
 
     assert made.outputs["objects"] == list(known)
     assert {name: spec["deviceMode"] for name, spec in named.items()} == known
@@ -159,12 +158,22 @@ def test_kubernetes_knows_each_interface_by_its_network(machine: str) -> None:
 
 
 def test_interfaces_are_called_as_pods_see_them() -> None:
-    mega = {one.name: one.network for one in interfaces("mega", "a3-megagpu-8g")}
-    ultra = {one.name: one.network for one in interfaces("ultra", "a3-ultragpu-8g")}
+    mega = {one.name: one.network for one in interfaces("a3-megagpu-8g")}
+    ultra = {one.name: one.network for one in interfaces("a3-ultragpu-8g")}
+    elsewhere = {one.name: one.network for one in interfaces("a3-ultragpu-8g", "c-")}
 
-    assert mega == {f"eth{number}": f"mega-vpc{number}" for number in range(1, 9)}
-    assert ultra["eth1"] == "ultra-gvnic-1"
-    assert {f"eth{number + 2}": f"ultra-rdma-{number}" for number in range(8)}.items() <= ultra.items()
+    assert mega == {f"eth{number}": f"vpc{number}" for number in range(1, 9)}
+    assert ultra["eth1"] == "gvnic-1"
+    assert {f"eth{number + 2}": f"rdma-{number}" for number in range(8)}.items() <= ultra.items()
+    assert not {*ultra.values()} & {*elsewhere.values()}
+
+
+def test_machines_with_fewer_nics_use_the_first_networks_of_the_others() -> None:
+    for few, many in (("a3-highgpu-8g", "a3-megagpu-8g"), ("a4x-highgpu-4g", "a4-highgpu-8g")):
+        short, long = interfaces(few), interfaces(many)
+        assert long[: len(short)] == short
+        made = networks(few, machines=[few, many], accelerators=PLAN.accelerators)
+        assert made.outputs["objects"] == [one.network for one in long]
 
 
 @pytest.mark.parametrize(
@@ -196,6 +205,7 @@ def test_the_packet_size_of_the_cluster_is_one_that_machines_with_tcpx_have_too(
     [
         ({"machine": "g2-standard-12"}, ["machine"]),
         ({"machine": "a2-ultragpu-8g"}, ["machine"]),
+        ({"machines": ["a3-megagpu-8g", "a4-highgpu-8g"]}, ["machines"]),
         ({"machine": "a3-megagpu-8g", "accelerators": PLAN.accelerators[:7]}, ["accelerators"]),
         ({"machine": "a4-highgpu-8g", "accelerators": [], "zone": "us-east1-b"}, ["accelerators", "zone"]),
         ({"zone": "us-central1"}, ["zone"]),

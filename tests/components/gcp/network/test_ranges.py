@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.gcp.network.ranges import NetworkRanges, plan_ranges
+from components.gcp.network.ranges import NetworkRanges, RdmaRanges, plan_ranges
 from infra.errors import UserError
 
 PODS = st.integers(8, 256)
@@ -22,7 +22,8 @@ def blocks(draw: st.DrawFn) -> str:
 
 
 def every(plan: NetworkRanges) -> list[ipaddress.IPv4Network]:
-    parts = [plan.nodes, plan.pods, plan.services, plan.services_access, plan.gvnic, *plan.accelerators]
+    rdma = [block for one in plan.rdma for block in (one.gvnic, *one.adapters)]
+    parts = [plan.nodes, plan.pods, plan.services, plan.services_access, *rdma, *plan.accelerators]
     return [ipaddress.IPv4Network(part) for part in parts]
 
 
@@ -32,7 +33,11 @@ def test_a_usual_network_has_room_for_512_nodes() -> None:
         pods="10.0.0.0/17",
         services="10.0.144.0/20",
         services_access="10.0.160.0/20",
-        gvnic="10.0.176.0/20",
+        rdma=tuple(
+            RdmaRanges(f"10.0.{175 + zone}.0/24", tuple(str(one) for one in quarter.subnets(new_prefix=25)))
+            for zone, quarter in enumerate(ipaddress.IPv4Network("10.0.176.0/20").subnets(new_prefix=22))
+            if zone
+        ),
         accelerators=tuple(f"10.0.{third}.0/21" for third in range(192, 256, 8)),
         max_nodes=512,
         max_pods=512 * 32,
@@ -46,8 +51,10 @@ def test_ranges_fill_the_network_and_never_overlap(cidr: str, pods: int) -> None
 
     assert all(part.subnet_of(whole) for part in plan)
     assert not any(a.overlaps(b) for index, a in enumerate(plan) for b in plan[:index])
-    assert sum(part.num_addresses for part in plan) == whole.num_addresses
-    assert len(plan) == 5 + 8
+    # A part is cut in quarters, one of them in four for gVNICs of three zones.
+    spare = whole.num_addresses // 16 // 16
+    assert sum(part.num_addresses for part in plan) == whole.num_addresses - spare
+    assert len(plan) == 4 + 3 * (1 + 8) + 8
 
 
 @given(cidr=blocks(), few=PODS, many=PODS)
@@ -68,7 +75,7 @@ def test_nodes_that_fit_have_addresses_of_every_kind(cidr: str, pods: int) -> No
     assert plan.max_pods == plan.max_nodes * pods
     # GKE keeps at least as many addresses free as there are pods.
     assert 2 * plan.max_pods <= ipaddress.IPv4Network(plan.pods).num_addresses
-    for part in (plan.nodes, plan.gvnic, *plan.accelerators):
+    for part in (plan.nodes, *plan.accelerators):
         assert plan.max_nodes <= ipaddress.IPv4Network(part).num_addresses - 4
 
 

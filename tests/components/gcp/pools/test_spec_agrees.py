@@ -78,7 +78,7 @@ def of_component(pool: PoolSpec, on: GcpSpec) -> list[Problem]:
     """What the component says about the pool, with the networks that a stack would give it."""
     cluster = SimpleNamespace(cluster_name="c", location="us-central1", node_service_account="n", key_id="k")
     given = (
-        [{"network": nic.network, "subnetwork": nic.network} for nic in interfaces(pool.name, pool.machine)]
+        [{"network": nic.network, "subnetwork": nic.network} for nic in interfaces(pool.machine)]
         if is_classic(pool, on)
         else None
     )

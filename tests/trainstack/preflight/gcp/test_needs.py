@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from infra.stackspec.layouts import ClusterLayout
 from tests.trainstack.preflight.gcp.asking import spec
 from trainstack.preflight.gcp.needs import needs
 
@@ -11,6 +12,15 @@ from trainstack.preflight.gcp.needs import needs
 def test_a_pool_without_rdma_has_no_networks_of_its_own() -> None:
     made = spec(layout__pools__0__rdma=False)
     assert [one.name for one in needs(made).most if one.key == "networks"] == ["network"]
+
+
+def test_pools_of_one_fabric_share_their_networks() -> None:
+    made = spec()
+    assert isinstance(made.layout, ClusterLayout)
+    first, *others = made.layout.pools
+    pools = [first, first.model_copy(update={"name": "flex"}), *others]
+    more = made.model_copy(update={"layout": made.layout.model_copy(update={"pools": pools})})
+    assert sum(one.amount for one in needs(more).most if one.key == "networks") == 1 + 8
 
 
 @pytest.mark.parametrize(

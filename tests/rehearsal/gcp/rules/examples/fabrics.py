@@ -3,7 +3,7 @@
 from typing import Any
 
 from infra.catalog.gcp import facts
-from tests.rehearsal.gcp.rules.examples.gke import CLUSTER, NETWORK, POOL, Made
+from tests.rehearsal.gcp.rules.examples.gke import CLUSTER, NETWORK, POOL, SUBNETWORK, Made
 from tests.rehearsal.gcp.rules.examples.pools import CLUSTERS, UNPROTECTED, pool
 
 
@@ -39,6 +39,33 @@ ADDITIONAL = "networkConfig.additionalNodeNetworkConfigs"
 
 DRANET = {"cloud.google.com/gke-networking-dra-driver": "true"}
 
+
+def _ranges(*cidrs: str) -> list[Made]:
+    """Networks with a subnetwork each, called `gpu-0` and so on."""
+    return [
+        made
+        for index, cidr in enumerate(cidrs)
+        for made in (
+            (NETWORK, f"gpu-{index}", {"name": f"gpu-{index}", "autoCreateSubnetworks": False}),
+            (
+                SUBNETWORK,
+                f"gpu-{index}-sub",
+                {"name": f"gpu-{index}", "network": f"gpu-{index}", "ipCidrRange": cidr},
+            ),
+        )
+    ]
+
+
+def _in(*networks: int) -> dict[str, Any]:
+    given = [{"network": f"gpu-{index}", "subnetwork": f"gpu-{index}"} for index in networks]
+    return {"networkConfig": {"additionalNodeNetworkConfigs": given}}
+
+
+SHARED: list[Made] = [
+    *CLUSTERS,
+    *_ranges("10.1.0.0/21", "10.1.8.0/21", "10.1.0.0/20"),
+    (POOL, "first", pool(name="first", **_in(0, 1))),
+]
 
 # id -> (type, world, accepted inputs, refused inputs, path of the violation)
 EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] = {
@@ -104,6 +131,14 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         pool({"machineType": "a4-highgpu-8g", "spot": True, "labels": DRANET}),
         pool({"machineType": "a3-megagpu-8g", "labels": DRANET}),
         'nodeConfig.labels["cloud.google.com/gke-networking-dra-driver"]',
+    ),
+    "GCP-GPU-011": (POOL, SHARED, pool(**_in(0, 1)), pool(**_in(2)), f"{ADDITIONAL}[0].subnetwork"),
+    "GCP-GPU-012": (
+        POOL,
+        SHARED,
+        pool(**_in(0, 1)),
+        pool(networkConfig={"acceleratorNetworkProfile": "auto"}),
+        "networkConfig",
     ),
     "GCP-GPU-010": (
         POOL,
