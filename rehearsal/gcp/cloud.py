@@ -1,6 +1,7 @@
 """The emulated Google Cloud: projects, locations, labels and errors."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from infra.discovery import gathered
@@ -18,7 +19,7 @@ from rehearsal.core.model import (
     Record,
     RefusalError,
 )
-from rehearsal.core.properties import decoded
+from rehearsal.core.properties import at, decoded, join
 from rehearsal.gcp import functions, references
 from rehearsal.gcp.rules import BOOK
 from rehearsal.gcp.site import MISSING, Site, places_of, project_of, site_of
@@ -80,6 +81,12 @@ class EmulatedGcp(TableCloud[Site]):
             failures.append(CheckFailure(row.place, reason))
         return failures
 
+    def replaces(self, row: Row, path: str, old: Properties, new: Properties) -> bool:
+        """See `TableCloud`; a new block also brings the properties in it."""
+        if super().replaces(row, path, old, new):
+            return True
+        return at(old, path) is None and any(row.replaces(one) for one in _paths(at(new, path), path))
+
     def protect(self, row: Row, record: Record) -> None:
         """See `TableCloud`."""
         if record.outputs.get(_POLICY) == "PREVENT":
@@ -95,3 +102,14 @@ class EmulatedGcp(TableCloud[Site]):
     def settings_for(self, record: Record) -> Properties:
         """Provider settings with the resource's own project and location."""
         return {name: record.outputs.get(name) for name in ("project", "region", "zone")}
+
+
+def _paths(value: Any, path: str) -> Iterator[str]:
+    """The paths of everything inside a value."""
+    items = value if isinstance(value, list) else ()
+    for item in items:
+        yield from _paths(item, path)
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield join(path, name)
+            yield from _paths(item, join(path, name))
