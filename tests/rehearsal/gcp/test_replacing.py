@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from infra.engine.plan import PlannedStep
 from rehearsal.core.emulation.columns import covers
 from rehearsal.core.properties import at, join
 from rehearsal.core.schema import Property, ResourceSchema
 from rehearsal.gcp.provider import facts
 from tests.rehearsal.gcp.harness import Driver
+from trainstack.plans.drains import drains
 
 # The provider would update it under an address that does not exist.
 DECIDED = {("compute/resourcePolicy:ResourcePolicy", "name")}
@@ -80,3 +82,17 @@ def test_a_pool_is_replaced_where_a_block_brings_its_range(google: Driver) -> No
     assert replaced(google, POOL, bare, ranged)
     assert not replaced(google, POOL, bare, {**bare, "networkConfig": {"enablePrivateNodes": True}})
     assert at(ranged, "networkConfig.podRange") == "pods"
+
+
+def test_a_plan_announces_every_drain_of_a_pool_that_the_provider_changes_in_place(google: Driver) -> None:
+    """The provider replaces the pool for the others, which the plan announces by its operation."""
+    schema = google.cloud._schemas.resource(f"gcp:{POOL}")  # type: ignore[attr-defined]
+    node = schema.objects[schema.inputs["nodeConfig"].type["object"]]
+    in_place = {name for name in node if not covers(facts()[POOL]["replace"], f"nodeConfig.{name}")}
+    announced = {name for name in node if _announces(f"nodeConfig.{name}")}
+    beside_nodes = {"labels", "resourceLabels", "resourceManagerTags", "tags", "taints", "taintConfig"}
+    assert in_place - announced == beside_nodes | {"windowsNodeConfig"} and announced <= in_place
+
+
+def _announces(path: str) -> bool:
+    return bool([*drains([PlannedStep("update", f"gcp:{POOL}", "pool", (path,), {})])])

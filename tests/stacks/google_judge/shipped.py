@@ -37,12 +37,13 @@ def requested(stack: str) -> tuple[Requested, ...]:
     file = f"Pulumi.{stack}.yaml"
     plain = json.loads(json.dumps(read(CONFIG / file, file)))
     settings = {key.partition(":")[2]: value for key, value in plain["config"].items()}
-    spec = stackspec.load(STACK, settings, file).spec
-    asked = [
-        one
-        for one in deploy_graph(lambda: compose(spec), _ISSUED).cloud.asked
-        if one.type.startswith(_PACKAGE)
-    ]
+    return composed(stackspec.load(STACK, settings, file).spec)
+
+
+def composed(spec: stackspec.StackSpec) -> tuple[Requested, ...]:
+    """(type without its package, name, properties) of every resource of a spec."""
+    graph = deploy_graph(lambda: compose(spec), _ISSUED)
+    asked = [one for one in graph.cloud.asked if one.type.startswith(_PACKAGE)]
     # The recorder's ids of networks are no links, and the provider asks for links.
     links = {
         f"{one.name}-id": f"projects/{PROJECT}/global/networks/{one.name}"

@@ -17,8 +17,10 @@ from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate
 from rehearsal.gcp.provider import SERVICES, facts
 from rehearsal.gcp.rules import BOOK
+from tests.stacks.composition.composed import stack_spec
+from tests.stacks.composition.variants import VARIANTS
 from tests.stacks.google_judge.discovery import Judge, apis
-from tests.stacks.google_judge.shipped import STACKS, requested
+from tests.stacks.google_judge.shipped import STACKS, Requested, composed, requested
 from tools.gcp_discovery import of_services
 
 CLUSTER, POOL = "container/cluster:Cluster", "container/nodePool:NodePool"
@@ -55,13 +57,23 @@ JUDGES: dict[str, Callable[[str, Inputs, Schemas], list[str]]] = {
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_resource_is_accepted(stack: str, schemas: Schemas) -> None:
     asked = requested(stack)
-    said = {
+    assert len(asked) >= 90 and all_problems(asked, schemas) == {}
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("variant", VARIANTS["medium", "gcp"])
+def test_every_resource_of_a_variant_is_accepted(variant: str, schemas: Schemas) -> None:
+    asked = composed(stack_spec(("medium", "gcp"), VARIANTS["medium", "gcp"][variant]))
+    assert len(asked) >= 90 and all_problems(asked, schemas) == {}
+
+
+def all_problems(asked: tuple[Requested, ...], schemas: Schemas) -> dict[str, list[str]]:
+    return {
         f"{judge}: {token} {name}": found
         for token, name, inputs in asked
         for judge, problems in JUDGES.items()
         if (found := problems(token, inputs, schemas))
     }
-    assert len(asked) >= 90 and said == {}
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -83,28 +95,9 @@ def _labels(value: Any) -> Iterator[Mapping[str, Any]]:
         yield from (value[name] for name in LABELS & value.keys() if plain or name != "labels")
 
 
-def test_every_row_of_the_documents_is_used() -> None:
-    given: dict[str, set[str]] = {}
-    for stack in STACKS:
-        for token, _, inputs in requested(stack):
-            given.setdefault(token, set()).update(_paths(inputs))
-    assert apis().keys() | NOT_IN_DOCUMENTS == given.keys()
-    rows = (
-        (token, path)
-        for token, row in apis().items()
-        for key in ("names", "address", "own")
-        for path in row.get(key, ())
-    )
-    assert [(token, path) for token, path in rows if path not in given[token]] == []
-
-
-def _paths(value: Any, path: str = "") -> set[str]:
-    if isinstance(value, list):
-        return {one for item in value for one in _paths(item, path)}
-    if not isinstance(value, Mapping):
-        return set()
-    here = {f"{path}.{name}" if path else name: item for name, item in value.items()}
-    return here.keys() | {one for name, item in here.items() for one in _paths(item, name)}
+def test_every_type_is_judged() -> None:
+    types = {token for stack in STACKS for token, _, _ in requested(stack)}
+    assert types - NOT_IN_DOCUMENTS == apis().keys() and types <= facts().keys()
 
 
 @pytest.mark.parametrize("stack", STACKS)
