@@ -32,7 +32,7 @@ class IdentityLoss:
 def identity_losses(
     outputs: JobOutputs, spec: StackSpec | None, jobs: Iterable[ServiceJob]
 ) -> Iterator[IdentityLoss]:
-    """The runs among `jobs` of people whom the spec removes or moves; None: the stack is destroyed.
+    """The runs among `jobs` whose people the spec removes or moves; None: the stack is destroyed.
 
     Deleting a role breaks programs that run with it (DeleteRole, IAM API reference); tokens of a deleted
     service account are refused likewise.

@@ -17,7 +17,7 @@ from infra.catalog.gcp.gpu_networks import PLAIN, FastPool, object_part, set_of,
 
 
 @dataclass(frozen=True)
-class GpuNetworks:
+class NetworkSets:
     """The sets of a stack, by their names."""
 
     stack: str
@@ -66,7 +66,7 @@ def gpu_networks(
     region: str,
     ranges: NetworkRanges,
     opts: pulumi.ResourceOptions,
-) -> GpuNetworks:
+) -> NetworkSets:
     """The sets for the pools whose networks the stack makes.
 
     The set for TCPX and TCPXO continues the networks of the first pool that had some of its own, so that the
@@ -92,7 +92,7 @@ def gpu_networks(
         }
         former = [f"{stack}-{pool.name}" for pool in own] if plain else []
         sets[name] = GcpAcceleratorNetworks(f"{stack}-{name}", args, _formerly(former, opts))
-    return GpuNetworks(stack, classic, sets)
+    return NetworkSets(stack, classic, sets)
 
 
 def _nics(pool: FastPool) -> int:

@@ -68,7 +68,7 @@ class Scripted:
             raise found
         return found
 
-    def jobs(self, since: Moment | None = None) -> Iterator[ServiceJob]:
+    def jobs(self, since: Moment | None = None, *, running: bool = False) -> Iterator[ServiceJob]:
         return iter(self.listed)
 
     def stop(self, name: str) -> None:
