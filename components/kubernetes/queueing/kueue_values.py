@@ -32,6 +32,11 @@ PODS_RECOVERY_TIMEOUT = "3m"
 # Jobs stay. A ledger that is down for longer than this misses what ended before.
 WORKLOADS_KEPT = "168h"
 
+# Kueue keeps every Job, pod and Workload of its namespaces in memory, finished ones too: 1.0 GiB with 10,000
+# jobs, 1.6 GiB while they are deleted (benchmarks/RESULTS.md). One team may keep 30,000
+# (`tenancy.py`): with a limit of 2 GiB it could end the queue of all.
+_MANAGER = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "6Gi"}}
+
 
 def values(*, claimed: Mapping[str, str], uncounted: Sequence[str] = ()) -> dict[str, Any]:
     """Values of the chart; `claimed`: device class by the resource that its devices count as (DRA).
@@ -45,12 +50,7 @@ def values(*, claimed: Mapping[str, str], uncounted: Sequence[str] = ()) -> dict
         "controllerManager": {
             "replicas": 2,
             "podDisruptionBudget": {"enabled": True, "minAvailable": 1},
-            "manager": {
-                "resources": {
-                    "requests": {"cpu": "500m", "memory": "1Gi"},
-                    "limits": {"cpu": "2", "memory": "2Gi"},
-                }
-            },
+            "manager": {"resources": _MANAGER},
         },
         # JSON is YAML for the chart.
         "managerConfig": {

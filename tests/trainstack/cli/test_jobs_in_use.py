@@ -2,12 +2,18 @@
 
 import datetime
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from pulumi import automation
 
+from infra.engine.stack import EngineStack
+from infra.outputs import jobs as job_outputs
+from infra.outputs.cluster import KEY
 from tests.trainstack.cli.command import checked
 from tests.trainstack.cli.test_summary import preview
-from trainstack.cli.operations.jobs_in_use import UNKNOWN, JobsInUse
+from trainstack.cli.operations.jobs_in_use import UNKNOWN, JobsInUse, jobs_in_use, resume_queues
 from trainstack.cli.operations.preview import print_preview_json
 from trainstack.plans.jobs import BLOCKS, ENDS, STAYS, STOPS, JobEffect, RuntimeUse
 from trainstack.queues.state import Job, State
@@ -34,6 +40,15 @@ def test_many_trainjobs_and_jobs_that_stay_hide_no_job_that_ends(capsys: pytest.
     shown = {effect: [line for line in lines if line.startswith(f"  {effect}: ")] for effect in effects}
     assert [len(rows) for rows in shown.values()] == [3, 21, 21, 21]
     assert " 1 more" in shown[STOPS][-1] and " 5 more" in shown[STAYS][-1] and " 10 more" in shown[BLOCKS][-1]
+
+
+@pytest.mark.parametrize("schema", [job_outputs.SCHEMA, "trainstack.outputs/2"])
+def test_jobs_of_a_stack_with_outputs_of_another_version_are_unknown(schema: str) -> None:
+    found = {KEY: automation.OutputValue({"schema_version": schema, "from": "before"}, secret=False)}
+    engine = cast(EngineStack, SimpleNamespace(outputs=lambda: found))
+    with jobs_in_use(engine, None, None) as jobs:
+        assert [effect for effect, _ in jobs.lines()] == [UNKNOWN] and not jobs.drains
+    resume_queues(engine, None)
 
 
 def test_every_effect_is_one_of_the_published_schema(capsys: pytest.CaptureFixture[str]) -> None:

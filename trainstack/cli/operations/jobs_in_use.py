@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
@@ -14,7 +14,7 @@ from components.kubernetes.charts import INSTALL_TIMEOUT_S, charts
 from infra.clouds.kubectl import ClusterApi, connected
 from infra.engine.plan import PlannedStep
 from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
-from infra.errors import UserError
+from infra.errors import Problem, UserError
 from infra.jobs.submission import answered
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
@@ -55,6 +55,7 @@ _HELM_S = 2 * INSTALL_TIMEOUT_S + 60
 The rest is for requests, with their retries (helm v3.20.2 pkg/action/upgrade.go, releasingUpgrade).
 """
 _NOTHING = Removal()
+_Outputs = TypeVar("_Outputs")
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,7 @@ def _found(
 ) -> JobsInUse:
     exported = _exported(engine)
     if job_outputs.is_of_jobs(exported):
-        return _managed(job_outputs.parse(exported), rehearsal, spec)
+        return _managed(_parsed(job_outputs.parse, exported), rehearsal, spec)
     cluster = _connected(exported, rehearsal, until)
     if cluster is None:
         return JobsInUse()
@@ -251,13 +252,23 @@ def _exported(engine: EngineStack) -> dict[str, Any]:
     return {key: output.value for key, output in engine.outputs().items()}
 
 
+def _parsed(parse: Callable[[Mapping[str, Any]], _Outputs], found: Mapping[str, Any]) -> _Outputs:
+    """The record in the outputs. Raises UserError for one of another version, which `up` replaces."""
+    try:
+        return parse(found)
+    except ValueError as error:
+        rule, fix = "were written by another version of trainstack", "`trainstack up` writes them anew."
+        code = "outputs-of-another-version"
+        raise UserError([Problem("outputs", None, rule, fix, code=code)]) from error
+
+
 def _connected(
     found: Mapping[str, Any], rehearsal: Rehearsal | None, until: contextlib.ExitStack
 ) -> ClusterApi | None:
     """The cluster of a stack with these outputs; None without one, or where Kubernetes is emulated."""
     if outputs.KEY not in found or job_outputs.is_of_jobs(found):
         return None
-    exported = outputs.parse(found)
+    exported = _parsed(outputs.parse, found)
     if rehearsal is None:
         config = Path(until.enter_context(tempfile.TemporaryDirectory(prefix="trainstack-")), "kubeconfig")
         config.write_text(exported.kubeconfig)
