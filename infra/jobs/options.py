@@ -65,6 +65,11 @@ class RunOrder:
         return self.options.nodes
 
     @property
+    def flex_start(self) -> bool:
+        """Return whether the run waits for machines that the cloud does not have yet."""
+        return self.machine.purchase == "flex_start"
+
+    @property
     def trials(self) -> int:
         """Maximum number of runs of its script."""
         return self.options.tune.trials if self.options.tune else 1
@@ -201,6 +206,9 @@ def _warm(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs |
         if asked:
             fix = "Leave --keep-warm out."
             yield Problem("--keep-warm", asked, rule, fix, code="keep-warm-with-reservation")
+    elif machine is not None and machine.purchase == "flex_start" and options.spot:
+        rule, fix = f"the machines of {machine.name} are bought by flex-start", "Leave --spot out."
+        yield Problem("--spot", True, rule, fix, code="spot-with-flex-start")
     elif asked and machine is not None and _spot(options, machine):
         fix = "Add --no-spot, or leave --keep-warm out."
         rule = "the service does not keep spot machines"

@@ -75,7 +75,9 @@ def document(job: ServiceJob, known: Prices) -> dict[str, Any]:
 def machines(job: ServiceJob) -> str:
     """`2 x ml.g6.xlarge spot`."""
     count = f"{job.nodes} x " if job.nodes > 1 else ""
-    return f"{count}{job.machine}{' spot' if job.spot else ' reserved' if job.reserved else ''}"
+    flex = " flex-start" if job.flex_start else ""
+    bought = " spot" if job.spot else " reserved" if job.reserved else flex
+    return f"{count}{job.machine}{bought}"
 
 
 def row(job: ServiceJob, known: Prices) -> Sequence[str]:

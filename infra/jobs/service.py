@@ -78,6 +78,7 @@ class ServiceJob:
     machine: str
     nodes: int
     spot: bool
+    flex_start: bool = False
     reserved: bool = False
     """Its machines are part of a training plan or reservation, which is billed separately."""
     search: bool = False

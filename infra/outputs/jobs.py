@@ -23,7 +23,7 @@ class JobMachineOutputs(_Record):
     name: str
     machine: str
     """The service's machine type, such as `ml.g6.xlarge`."""
-    purchase: Literal["on_demand", "spot", "training_plan", "reserved"]
+    purchase: Literal["on_demand", "spot", "training_plan", "reserved", "flex_start"]
     """Default way to buy it."""
     reservation: str | None = None
     """ARN of its training plan, or full name of its reservation; null: bought by the hour."""

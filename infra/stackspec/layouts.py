@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from infra.stackspec.aws.purchases import TrainingPlan
+from infra.stackspec.gcp.purchases import FlexStart
 from infra.stackspec.idle import IdleGpusSpec
 from infra.stackspec.model import Cidr, Days, Email, KubernetesVersion, Model, Name, TimeOfDay, WebAddress
 from infra.stackspec.purchases import OnDemand, Purchase, Reserved, Spot
@@ -214,9 +215,10 @@ class JobMachineSpec(Model):
     machine: str
     """The service's machine type, such as `ml.g6.xlarge`."""
 
-    purchase: Annotated[OnDemand | Spot | TrainingPlan | Reserved, Field(discriminator="kind")]
-    """Default purchase: `{kind: on_demand}` or `{kind: spot}`. Jobs cannot change a reserved one:
-    `{kind: training_plan, arn: ...}` on AWS, `{kind: reserved, id: ...}` on Google Cloud."""
+    purchase: Annotated[OnDemand | Spot | TrainingPlan | Reserved | FlexStart, Field(discriminator="kind")]
+    """Default purchase: `{kind: on_demand}` or `{kind: spot}`. Jobs cannot change the others:
+    `{kind: training_plan, arn: ...}` on AWS, `{kind: reserved, id: ...}` or `{kind: flex_start}` on Google
+    Cloud."""
 
     max_nodes: Annotated[int, Field(ge=1, le=64)]
     """Maximum number of machines in one job."""

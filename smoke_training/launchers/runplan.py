@@ -133,6 +133,8 @@ class VertexOptions:
     """KMS key of the job's disks; null: Google's."""
     spot: bool = False
     """Spot machines, which the cloud may preempt; the service restarts the job up to six times."""
+    flex_wait_s: int | None = None
+    """Flex-start: how many seconds the job waits for its machines; null: it does not wait."""
     reservation: str | None = None
     """`projects/PROJECT/zones/ZONE/reservations/NAME` of the machines; null: any."""
     boot_disk_gb: int = 200

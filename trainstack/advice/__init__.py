@@ -44,7 +44,10 @@ def advise(question: Question, clouds: Sequence[Cloud] = CLOUDS, region: str | N
     found: dict[tuple[str, str], list[Run | Lost]] = {}
     for cloud in clouds:
         for machine in OF_CLOUD[cloud].machines():
-            made = run_on(machine, question, wanted, _price(machine, question, region))
+            made = run_on(machine, question, wanted, _price(machine, question.markets, region))
+            if isinstance(made, Run) and made.price.most_h is not None and made.hours > made.price.most_h:
+                others = [market for market in question.markets if market != made.price.market]
+                made = run_on(machine, question, wanted, _price(machine, others, region))
             found.setdefault((cloud, machine.gpu), []).append(_within(made, question))
     runs, lost = list[Run](), list[Lost]()
     for rows in found.values():
@@ -64,8 +67,7 @@ def _within(made: Run | Lost, question: Question) -> Run | Lost:
     return Lost(made.machine, f"{cost}, ${question.budget_usd:,.0f} are allowed")
 
 
-def _price(machine: Machine, question: Question, region: str | None) -> Price | None:
-    markets: tuple[Market, ...] = ("on_demand", "spot") if question.spot else ("on_demand",)
+def _price(machine: Machine, markets: Sequence[Market], region: str | None) -> Price | None:
     types = OF_CLOUD[machine.cloud]
     places = [place for place in types.regions() if region in (None, place)]
     known = (types.price(machine.name, place, market) for place in places for market in markets)

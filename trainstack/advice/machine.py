@@ -10,7 +10,7 @@ from smoke_training.expected.tables import shipped
 from trainstack.advice.assumptions import assumed
 
 Cloud = Literal["aws", "gcp"]
-Market = Literal["on_demand", "spot"]
+Market = Literal["on_demand", "spot", "flex_start"]
 _BITS = 8
 
 
@@ -30,6 +30,8 @@ class Machine:
     """Bus bandwidth between its GPUs; None: unknown, or one GPU."""
     between_gb_s: float | None
     """Bus bandwidth between such machines; None: unknown, or without a network for it."""
+    ways: tuple[str, ...] | None = None
+    """Ways to buy it; None: no source says."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Price:
     market: Market
     source: DatedPrice
     """The source that has to be renewed first."""
+    most_h: float | None = None
+    """Hours after which the cloud ends the machine; None: no limit."""
 
 
 class MachineTypes(Protocol):

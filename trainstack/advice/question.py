@@ -28,6 +28,15 @@ class Question:
     """For this one run."""
     spot: bool = False
     """The run checkpoints, so its machines can be reclaimed."""
+    flex_start: bool = False
+    """The run waits until the cloud has its machines, and ends within their days."""
+
+    @property
+    def markets(self) -> tuple[Literal["on_demand", "spot", "flex_start"], ...]:
+        """Ways to buy machines that the run allows."""
+        spot: tuple[Literal["spot"], ...] = ("spot",) if self.spot else ()
+        flex: tuple[Literal["flex_start"], ...] = ("flex_start",) if self.flex_start else ()
+        return ("on_demand", *spot, *flex)
 
     def __post_init__(self) -> None:
         problems = [*self._problems()]

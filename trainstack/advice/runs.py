@@ -59,7 +59,7 @@ def run_on(machine: Machine, question: Question, need: Need, price: Price | None
     if machine.tflops is None:
         return Lost(machine, "its compute rate is unknown")
     if price is None:
-        return Lost(machine, "no price is known for the region")
+        return Lost(machine, _unpriced(machine, question))
     fastest = math.inf
     for count in range(1, most + 1):
         way = _way(need, count * machine.gpus, has)
@@ -74,6 +74,12 @@ def run_on(machine: Machine, question: Question, need: Need, price: Price | None
             held = need.on_each(1 if way != "FSDP" else count * machine.gpus)
             return Run(machine, price, count, way, held, hours)
     return Lost(machine, _instead(fastest, question, f"{most * machine.gpus} GPUs are the most"))
+
+
+def _unpriced(machine: Machine, question: Question) -> str:
+    if machine.ways is None or set(question.markets) & set(machine.ways):
+        return "no price is known for the region"
+    return f"not sold {' or '.join(question.markets)}, only {', '.join(machine.ways)}".replace("_", " ")
 
 
 def _instead(fastest: float, question: Question, bound: str) -> str:

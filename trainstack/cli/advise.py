@@ -26,6 +26,9 @@ def advise(
     deadline: Annotated[float | None, typer.Option(help="Longest duration in hours.")] = None,
     budget: Annotated[float | None, typer.Option(help="Highest cost of the run in US dollars.")] = None,
     spot: Annotated[bool, typer.Option("--spot", help="The run checkpoints: allow spot machines.")] = False,
+    flex_start: Annotated[
+        bool, typer.Option("--flex-start", help="Allow machines to wait for, for seven days at most.")
+    ] = False,
     cloud: Annotated[str, typer.Option(help="aws or gcp; both by default.")] = "",
     region: Annotated[str, typer.Option(help="Region of the prices; the cheapest one by default.")] = "",
     people: Annotated[int | None, typer.Option(help="People who train; adds a suitable profile.")] = None,
@@ -56,6 +59,7 @@ def advise(
         deadline_h=deadline,
         budget_usd=budget,
         spot=spot,
+        flex_start=flex_start,
     )
     if cloud not in ("", *CLOUDS):
         fix = did_you_mean(cloud, CLOUDS, "Leave it out for both.")

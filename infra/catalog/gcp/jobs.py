@@ -12,8 +12,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from infra.catalog.fact import Count, DatedPrice, Fact, Name
-from infra.catalog.gcp import facts
-from infra.catalog.gcp.model import family_of
+from infra.catalog.gcp import facts, pools
+from infra.catalog.gcp.model import Way, family_of
 from infra.catalog.gcp.prices import NodePrice, node_price
 from infra.catalog.tables import read_rows, read_table
 from infra.errors import Problem
@@ -21,7 +21,7 @@ from infra.errors import Problem
 IDLE_MINUTES: Final = (10, 1440)
 """Range of the idle shutdown of a notebook. Source: Vertex AI Workbench documentation, "Idle shutdown",
 read 2026-11-22."""
-Kind = Literal["on_demand", "spot", "reserved"]
+Kind = Literal["on_demand", "spot", "reserved", "flex_start"]
 """Ways to buy machines of jobs."""
 NOTEBOOK_BOOT_GIB: Final = 150
 """The boot disk of a notebook, in GiB: recommendation and default of Workbench. Source:
@@ -103,7 +103,7 @@ class JobCatalog:
         reservations with training", billing, read 2026-11-26).
         """
         listed = node_price(machine, region, "on_demand")
-        bought = node_price(machine, region, "spot") if kind == "spot" else listed
+        bought = node_price(machine, region, kind) if kind in ("spot", "flex_start") else listed
         if machine not in self.machines or listed is None or bought is None:
             return None
         own = 0.0 if kind == "reserved" else bought.expected
@@ -144,6 +144,9 @@ def reservation_problems(path: str, named: str, region: str) -> Iterator[Problem
 def quota_metric(machine: JobMachineType, *, spot: bool) -> str | None:
     """The metric of the quota that GPUs of jobs count against; None without a source.
 
+    Flex-start jobs count as spot ones (Vertex AI documentation, "Schedule training jobs based on resource
+    availability", quota).
+
     Quotas of custom jobs are not those of Compute Engine, nor those of endpoints. Source: quota errors and
     listings in public repositories, such as GoogleCloudPlatform/stable-diffusion-on-gcp issue 12
     (custom_model_training_nvidia_l4_gpus), read 2026-11-22.
@@ -165,6 +168,26 @@ def machine_problems(path: str, machine: str, region: str) -> Iterator[Problem]:
         regions = sorted(place for place in facts.regions if facts.offering_zones(machine, place))
         fix = f"It is offered in {', '.join(regions[:6])}." if regions else "Choose another type."
         yield Problem(path, machine, f"is not offered in {region}", fix, code="machine-not-in-region")
+
+
+def purchase_problems(path: str, kind: Way, machine: str, hours_path: str, hours: float) -> Iterator[Problem]:
+    """Compute Engine sells the machine that way; flex-start has GPUs, for seven days at most.
+
+    Source: Vertex AI documentation, "Schedule training jobs based on resource availability", read 2026-11-28
+    (L4, A100, H100, H200, B200: the GPUs of this catalog's job types).
+    """
+    if machine not in jobs.machines:
+        return
+    yield from pools.purchase_problems(path, kind, machine)
+    if kind != "flex_start":
+        return
+    if machine in facts.cpu_types:
+        fix = "Buy it on_demand or spot."
+        yield Problem(path, kind, "flex-start jobs have GPUs", fix, code="purchase-needs-gpus")
+    if hours > pools.FLEX_START_DAYS * 24:
+        rule = f"flex-start jobs run at most {pools.FLEX_START_DAYS * 24} hours"
+        fix = f"Set {pools.FLEX_START_DAYS * 24}."
+        yield Problem(hours_path, hours, rule, fix, against=path, code="flex-start-too-long")
 
 
 def notebook_problems(path: str, machine: str, idle_path: str, idle_minutes: int) -> Iterator[Problem]:

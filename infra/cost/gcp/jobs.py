@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from infra.catalog.gcp import facts
-from infra.catalog.gcp.jobs import NOTEBOOK_BOOT_GIB, Kind, jobs
+from infra.catalog.gcp.jobs import NOTEBOOK_BOOT_GIB, jobs
 from infra.catalog.gcp.prices import node_price
 from infra.catalog.gcp.storage_classes import COLD, COOL, STANDARD
 from infra.cost.checkpoints import checkpoint_items
@@ -15,7 +15,12 @@ from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from infra.stackspec.stack import StackSpec
 
-_BOUGHT: Final = {"on_demand": "on demand", "spot": "spot", "reserved": "reserved: the fee alone"}
+_BOUGHT: Final = {
+    "on_demand": "on demand",
+    "spot": "spot",
+    "reserved": "reserved: the fee alone",
+    "flex_start": "flex-start",
+}
 _KEYS: Final = 1
 """A customer-managed key with one version until it is rotated: of buckets, disks and database."""
 
@@ -47,7 +52,9 @@ def job_hour_usd(machine: JobMachineSpec, region: str) -> float | None:
 def _jobs(region: str, layout: SmallLayout) -> Iterator[CostItem]:
     """Jobs cost nothing while none runs; at most, as many machines as one job may have, all month."""
     for one in layout.machines:
-        kind: Kind = "reserved" if one.reservation else "spot" if one.purchase.kind == "spot" else "on_demand"
+        kind = one.purchase.kind
+        if kind == "training_plan":
+            continue
         price = jobs.price(one.machine, region, kind)
         usd = (price.usd, price.usd, price.usd) if price else None
         nodes = (0.0, one.expected_utilization * one.max_nodes, float(one.max_nodes))

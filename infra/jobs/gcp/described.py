@@ -37,8 +37,8 @@ _REASONS = {
 _LATE_S = 1
 
 
-def described(found: Mapping[str, Any], spot_share: float | None = None) -> ServiceJob:
-    """The job of a CustomJob; `spot_share` is the spot price divided by on demand, None: unknown."""
+def described(found: Mapping[str, Any], share: float | None = None) -> ServiceJob:
+    """The job of a CustomJob; `share`: its price divided by that on demand, None: unknown."""
     spec = found.get("jobSpec") or {}
     pools = spec.get("workerPoolSpecs") or [{}]
     variables = _variables(pools[0])
@@ -46,7 +46,8 @@ def described(found: Mapping[str, Any], spot_share: float | None = None) -> Serv
     times = {key: moment(found[key]) for key in ("createTime", "startTime", "endTime") if found.get(key)}
     started, ended = times.get("startTime"), times.get("endTime")
     ran_s = round((ended - started).total_seconds()) if started and ended else None
-    spot, longest = scheduling.get("strategy") == "SPOT", _seconds(scheduling.get("timeout"))
+    spot, flex_start = (scheduling.get("strategy") == name for name in ("SPOT", "FLEX_START"))
+    longest = _seconds(scheduling.get("timeout"))
     reached, phase = _STATES.get(state, (JobState.RUNNING, JobPhase.TRAINING))
     if state == "JOB_STATE_CANCELLED" and ran_s is not None and ran_s + _LATE_S >= longest:
         phase = JobPhase.OUT_OF_TIME  # no other field differs from a job that a user cancelled
@@ -66,6 +67,7 @@ def described(found: Mapping[str, Any], spot_share: float | None = None) -> Serv
         machine=str((pools[0].get("machineSpec") or {}).get("machineType", "")),
         nodes=sum(int(pool.get("replicaCount") or 0) for pool in pools),
         spot=spot,
+        flex_start=flex_start,
         reserved="reservationAffinity" in (pools[0].get("machineSpec") or {}),
         state=reached,
         phase=phase,
@@ -74,7 +76,7 @@ def described(found: Mapping[str, Any], spot_share: float | None = None) -> Serv
         ended=ended,
         max_run_s=longest,
         trained_s=ran_s,
-        billed_s=None if ran_s is None else round(ran_s * (spot_share or 1.0 if spot else 1.0)),
+        billed_s=None if ran_s is None else round(ran_s * (share or 1.0 if spot or flex_start else 1.0)),
         changes=tuple(_changes(times, phase, state)),
         model_uri=f"{base}/model" if base else "",
         checkpoint_uri=variables.get("TRAINSTACK_CHECKPOINT_URI") or (f"{base}/checkpoints" if base else ""),

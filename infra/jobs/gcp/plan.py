@@ -37,6 +37,8 @@ def part(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) 
             packed=True,
             kms_key=outputs.kms_key,
             spot=order.spot,
+            # The service takes 0 for an endless wait.
+            flex_wait_s=max(1, round(order.options.max_wait_hours * 3600)) if order.flex_start else None,
             reservation=order.machine.reservation,
         ),
     )

@@ -1,9 +1,14 @@
-"""Price of spot machines relative to on demand, from the catalog."""
+"""Price of spot and flex-start machines relative to on demand, from the catalog."""
 
-from infra.catalog.gcp.jobs import jobs
+from typing import Final
+
+from infra.catalog.gcp.jobs import Kind, jobs
+
+_KINDS: Final[dict[str, Kind]] = {"SPOT": "spot", "FLEX_START": "flex_start"}
 
 
-def spot_share(machine: str, region: str) -> float | None:
-    """Spot price divided by on-demand price; None without both."""
-    spot, full = jobs.price(machine, region, "spot"), jobs.price(machine, region)
-    return spot.usd / full.usd if spot and full else None
+def price_share(machine: str, region: str, strategy: str) -> float | None:
+    """Price divided by the on-demand price; None without both, and for other strategies."""
+    kind = _KINDS.get(strategy)
+    bought, full = jobs.price(machine, region, kind) if kind else None, jobs.price(machine, region)
+    return bought.usd / full.usd if bought and full else None

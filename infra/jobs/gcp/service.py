@@ -47,11 +47,11 @@ FAILURE = "failure"
 (smoke_training/job)."""
 
 
-SpotShare = Callable[[str, str], float | None]
-"""Spot price divided by on demand, by machine and region; None if unknown."""
+PriceShare = Callable[[str, str, str], float | None]
+"""Price divided by on demand, by machine, region and strategy (SPOT, FLEX_START); None if unknown."""
 
 
-def _unknown(_: str, __: str) -> float | None:
+def _unknown(_: str, __: str, ___: str) -> float | None:
     return None
 
 
@@ -61,10 +61,10 @@ class VertexService:
     Jobs are identified by their display name, which need not be unique: of several, the newest counts.
     """
 
-    def __init__(self, project: str, region: str, stack: str, spot_share: SpotShare = _unknown) -> None:
+    def __init__(self, project: str, region: str, stack: str, share: PriceShare = _unknown) -> None:
         self.unseen = 0  # a login that may list jobs sees all of the project
         self._project, self._region, self._stack = project, region, stack
-        self._spot_share = spot_share
+        self._share = share
         self._sessions: dict[int, requests.Session] = {}
         self._resources: dict[str, str] = {}
         self._changes: dict[str, list[PhaseChange]] = {}
@@ -213,7 +213,8 @@ class VertexService:
     def _described(self, found: Mapping[str, Any]) -> ServiceJob:
         pools = (found.get("jobSpec") or {}).get("workerPoolSpecs") or [{}]
         machine = str((pools[0].get("machineSpec") or {}).get("machineType"))
-        return described(found, self._spot_share(machine, self._region))
+        strategy = str(((found.get("jobSpec") or {}).get("scheduling") or {}).get("strategy") or "STANDARD")
+        return described(found, self._share(machine, self._region, strategy))
 
     def _with_changes(self, job: ServiceJob, state: str) -> ServiceJob:
         """Add the observed phases: the service has no history, such as interruptions."""

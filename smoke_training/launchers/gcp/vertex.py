@@ -40,7 +40,8 @@ def custom_job(plan: RunPlan) -> Body:
     again = plan.max_restarts > 0 or place.spot
     scheduling = {
         "timeout": f"{plan.deadline_s}s",
-        "strategy": "SPOT" if place.spot else None,
+        "strategy": "SPOT" if place.spot else None if place.flex_wait_s is None else "FLEX_START",
+        "maxWaitDuration": None if place.flex_wait_s is None else f"{place.flex_wait_s}s",
         # A worker restarted alone could not rejoin the others.
         "restartJobOnWorkerRestart": again,
         "disableRetries": None if again else True,

@@ -24,6 +24,8 @@ from stacks.validation import RESULTS
 
 # Usable resources of a machine: those of a GKE node with the fewest pods, less than the total.
 _PODS_PER_NODE, _DISK_GIB = 8, 200
+_FLEX_WAIT_S = 1800
+"""Seconds for which a validation waits for flex-start machines."""
 
 
 def job_validation_on_gcp(
@@ -94,6 +96,7 @@ def _place(
         output_uri=pulumi.Output.concat("gs://", bucket, f"/{RUNS}"),
         kms_key=key,
         reservation=machine.reservation,
+        flex_wait_s=_FLEX_WAIT_S if machine.purchase.kind == "flex_start" else None,
     )
 
 

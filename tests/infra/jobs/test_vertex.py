@@ -11,7 +11,7 @@ import pytest
 from infra.errors import UserError
 from infra.jobs.following import follow
 from infra.jobs.gcp.plan import part
-from infra.jobs.gcp.prices import spot_share
+from infra.jobs.gcp.prices import price_share
 from infra.jobs.gcp.runs import VertexRuns
 from infra.jobs.packing.pack import pack
 from infra.jobs.plan import run_plan
@@ -45,7 +45,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
 
 @pytest.fixture
 def service(project: Project) -> VertexRuns:
-    return VertexRuns(PROJECT, REGION, "small-gcp", spot_share)
+    return VertexRuns(PROJECT, REGION, "small-gcp", price_share)
 
 
 def submitted(folder: Path, script: str, service: VertexRuns, **changes: Any) -> Submission:

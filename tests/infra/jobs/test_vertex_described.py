@@ -6,6 +6,7 @@ import pytest
 
 from infra.job_roles import account_of
 from infra.jobs.gcp.described import described, moment
+from infra.jobs.gcp.prices import price_share
 from infra.jobs.service import JobPhase, JobState
 
 TIMES = {
@@ -15,7 +16,7 @@ TIMES = {
 }
 
 
-def job(state: str, *, spot: bool = False, timeout: str = "7200s", **changes: Any) -> dict[str, Any]:
+def job(state: str, *, strategy: str = "STANDARD", timeout: str = "7200s", **changes: Any) -> dict[str, Any]:
     return {
         "name": "projects/1/locations/us-central1/customJobs/7",
         "displayName": "small-gcp-ada-finetune-1",
@@ -26,7 +27,7 @@ def job(state: str, *, spot: bool = False, timeout: str = "7200s", **changes: An
                 {"machineSpec": {"machineType": "g2-standard-8"}, "replicaCount": 1},
                 {"machineSpec": {"machineType": "g2-standard-8"}, "replicaCount": 3},
             ],
-            "scheduling": {"timeout": timeout, **({"strategy": "SPOT"} if spot else {})},
+            "scheduling": {"timeout": timeout, "strategy": strategy},
         },
         **TIMES,
         **changes,
@@ -77,8 +78,8 @@ def test_a_job_that_was_cancelled_at_its_limit_is_out_of_time() -> None:
 
 
 def test_spot_is_billed_for_its_share() -> None:
-    assert described(job("SUCCEEDED", spot=True), 0.4).billed_s == 1440
-    assert described(job("SUCCEEDED", spot=True)).billed_s == 3600
+    assert described(job("SUCCEEDED", strategy="SPOT"), 0.4).billed_s == 1440
+    assert described(job("SUCCEEDED", strategy="SPOT")).billed_s == 3600
     assert described(job("SUCCEEDED"), 0.4).billed_s == 3600
 
 
@@ -102,3 +103,11 @@ def test_times_have_more_digits_than_python_takes() -> None:
 )
 def test_where_an_identity_belongs(role: str, account: str) -> None:
     assert account_of(role) == account
+
+
+def test_flex_start_jobs_cost_their_share_of_the_price_on_demand() -> None:
+    found = described(job("SUCCEEDED", strategy="FLEX_START"), 0.5)
+    assert found.flex_start and not found.spot and found.billed_s == 1800
+    share = price_share("a3-highgpu-8g", "us-central1", "FLEX_START")
+    assert share is not None and 0.4 < share < 0.8  # the fee of the service has no discount
+    assert price_share("a3-highgpu-8g", "us-central1", "STANDARD") is None

@@ -158,6 +158,18 @@ ON_GCP: dict[str, tuple[str, Any, str, str]] = {
         "layout.machines[0].purchase.kind",
         "training-plan-not-on-gcp",
     ),
+    "flex-start without GPUs": (
+        "layout.machines.0",
+        {"name": "cpu", "machine": "n2-standard-8", "purchase": {"kind": "flex_start"}, "max_nodes": 2},
+        "layout.machines[0].purchase.kind",
+        "purchase-needs-gpus",
+    ),
+    "a machine that is not sold on demand": (
+        "layout.machines.0",
+        {"name": "h100", "machine": "a3-highgpu-1g", "purchase": {"kind": "on_demand"}, "max_nodes": 2},
+        "layout.machines[0].purchase.kind",
+        "purchase-not-offered",
+    ),
     "a reservation without its zone": (
         "layout.machines.0.purchase",
         {"kind": "reserved", "id": "projects/example-ml-jobs/reservations/l4"},

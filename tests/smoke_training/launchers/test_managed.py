@@ -138,6 +138,11 @@ def test_vertex_tries_again_what_the_cloud_took_and_nothing_else(
     assert bringing(spot=spot)["jobSpec"]["scheduling"] == {"timeout": "87600s", **scheduling}
 
 
+def test_flex_start_waits_for_its_machines() -> None:
+    scheduling = bringing(flex_wait_s=7200)["jobSpec"]["scheduling"]
+    assert (scheduling["strategy"], scheduling["maxWaitDuration"]) == ("FLEX_START", "7200s")
+
+
 def test_a_vertex_request_names_reservation_and_keys() -> None:
     place = "projects/acme/zones/us-central1-a/reservations/h100"
     found = bringing(reservation=place, kms_key="projects/acme/k", job_name="mine")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from infra.catalog.gcp import facts
 from infra.errors import UserError
 from trainstack.advice import Advice, Question, Run, advise
 from trainstack.advice.machines import CLOUDS, OF_CLOUD
@@ -113,6 +114,21 @@ def test_a_deadline_costs_and_is_kept(parameters: float, tokens: float, method: 
     assert [run.usd for run in fitting] == sorted(run.usd for run in fitting)
     if bound.best:
         assert free.best and free.best.usd <= bound.best.usd
+
+
+def test_nothing_is_advised_that_google_cloud_does_not_sell_so() -> None:
+    for parameters, tokens in ((7e9, 1e8), (70e9, 1e9)):
+        found = advise(Question(parameters, tokens), ("gcp",))
+        for run in (found.best, *found.others):
+            assert run is None or facts.sold(run.machine.name, "on_demand"), run
+        assert any("B200" in row.machine.gpu and "flex start" in row.why for row in found.lost)
+
+
+def test_flex_start_costs_less_and_ends_after_a_week() -> None:
+    short, long = (advise(Question(7e9, tokens, flex_start=True), ("gcp",)) for tokens in (1e8, 1e11))
+    assert short.best and short.best.price.market == "flex_start"
+    runs = [run for run in (long.best, *long.others) if run]
+    assert runs and all(run.hours <= 168 or run.price.market != "flex_start" for run in runs)
 
 
 def test_spot_costs_less_and_a_region_only_its_own_prices() -> None:

@@ -30,5 +30,5 @@ def regions() -> tuple[str, ...]:
 
 def price(name: str, region: str, market: Market) -> Price | None:
     """The hourly price of a machine type; None where it is unknown."""
-    row = facts.price(name, region, market)
+    row = None if market == "flex_start" else facts.price(name, region, market)
     return None if row is None else Price(row.usd_per_hour_expected, region, market, row)

@@ -33,7 +33,10 @@ MaxHours = Annotated[
 ]
 MaxWait = Annotated[
     float,
-    typer.Option("--max-wait", help="With spot: further hours to wait for machines, which are not billed."),
+    typer.Option(
+        "--max-wait",
+        help="With spot or flex-start: further hours to wait, which are not billed.",
+    ),
 ]
 KeepWarm = Annotated[
     int,
@@ -128,7 +131,7 @@ def run(
 def show(run: "Submission") -> None:
     """Print the run that would be started, and its price."""
     order, packed = run.order, run.pack
-    bought = "reserved" if order.machine.reservation else "on demand"
+    bought = "reserved" if order.machine.reservation else "flex-start" if order.flex_start else "on demand"
     machine = f"{order.nodes} x {order.machine.machine} ({order.machine.name})"
     rows = [
         ("run", run.name),
@@ -147,7 +150,7 @@ def show(run: "Submission") -> None:
     rows += [("warning", str(one)) for one in packed.warnings]
     if run.kept_warm:
         rows.append(("kept warm", run.kept_warm))
-    cheaper = "; the discount of spot is known at the end" if order.spot else ""
+    cheaper = "; the discount is known at the end" if order.spot or order.flex_start else ""
     rows.append(("price", f"{run.price}{cheaper}"))
     rows += [("budget", f"{'over, ' if room.broken else ''}{room}") for room in run.rooms]
     if run.unseen:

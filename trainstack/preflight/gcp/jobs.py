@@ -31,7 +31,7 @@ def room(project: Project) -> Iterator[Answer]:
     for one in layout.machines:
         machine = jobs.machines[one.machine]
         wanted = machine.gpus * one.max_nodes
-        metric = quota_metric(machine, spot=one.purchase.kind == "spot")
+        metric = quota_metric(machine, spot=one.purchase.kind in ("spot", "flex_start"))
         if wanted == 0:
             continue
         if metric is None or metric not in infos:

@@ -9,6 +9,7 @@ from infra.errors import Problem
 from infra.stackspec import cron
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.aws.purchases import TrainingPlan
+from infra.stackspec.gcp.purchases import FlexStart
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from infra.stackspec.purchases import Reserved
 from infra.stackspec.stack import StackSpec
@@ -71,6 +72,10 @@ def _planned(spec: StackSpec, path: str, one: JobMachineSpec) -> Iterator[Proble
         rule = "training jobs do not support capacity reservations of EC2"
         fix = "Buy a training plan, and name it."
         yield Problem(f"{path}.purchase.kind", one.purchase.kind, rule, fix, code="reservation-not-for-jobs")
+    if isinstance(one.purchase, FlexStart):
+        fix = "Buy a training plan, spot or on_demand."
+        rule = "only Google Cloud sells machines by flex-start"
+        yield Problem(f"{path}.purchase.kind", one.purchase.kind, rule, fix, code="flex-start-not-on-aws")
     if not isinstance(one.purchase, TrainingPlan):
         return
     assert isinstance(spec.on, AwsSpec)

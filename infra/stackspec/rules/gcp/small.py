@@ -30,8 +30,11 @@ def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
         if isinstance(one.purchase, Reserved):
             yield from jobs.reservation_problems(f"{bought}.id", one.purchase.id, spec.region)
         elif isinstance(one.purchase, TrainingPlan):
-            rule, fix = "only SageMaker has training plans", "Set reserved, on_demand or spot."
+            rule, fix = "only SageMaker has training plans", "Set reserved, on_demand, spot or flex_start."
             yield Problem(f"{bought}.kind", one.purchase.kind, rule, fix, code="training-plan-not-on-gcp")
+            continue
+        kind, hours = one.purchase.kind, layout.max_hours
+        yield from jobs.purchase_problems(f"{bought}.kind", kind, one.machine, "layout.max_hours", hours)
     idle, minutes = "layout.idle_minutes", layout.idle_minutes
     for index, machine in enumerate(layout.notebooks.machines):
         path = f"layout.notebooks.machines[{index}]"

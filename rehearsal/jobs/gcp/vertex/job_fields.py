@@ -5,7 +5,7 @@ JSON names of the REST API; googleapis/python-aiplatform types/custom_job.py (Sc
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -46,6 +46,7 @@ _JOB = {"name": None, "displayName": None, "jobSpec": _SPEC, "labels": _ANY, "en
 _STRATEGIES = ("ON_DEMAND", "LOW_COST", "STANDARD", "SPOT", "FLEX_START")
 _LABEL_KEY, _LABEL = re.compile(r"[a-z][a-z0-9_-]{0,62}"), re.compile(r"[a-z0-9_-]{0,63}")
 _LONGEST_NAME, _MOST_VARIABLES = 128, 100
+_LONGEST_FLEX_S = 7 * 86400
 
 
 def check(job: Mapping[str, Any]) -> None:
@@ -101,12 +102,29 @@ def _wrong(job: Mapping[str, Any]) -> Iterator[str]:
         yield f"Invalid value at 'custom_job.job_spec.scheduling.strategy': \"{scheduling['strategy']}\""
     if not re.fullmatch(r"\d+(\.\d+)?s", str(scheduling.get("timeout", "1s"))):
         yield "Invalid value at 'custom_job.job_spec.scheduling.timeout' (TYPE_DURATION)"
+    if not re.fullmatch(r"\d+(\.\d+)?s", str(scheduling.get("maxWaitDuration", "1s"))):
+        yield "Invalid value at 'custom_job.job_spec.scheduling.max_wait_duration' (TYPE_DURATION)"
+    if scheduling.get("strategy") == "FLEX_START":
+        yield from _flex_start(scheduling, pools)
     base = (spec.get("baseOutputDirectory") or {}).get("outputUriPrefix", "gs://")
     if not str(base).startswith("gs://"):
         yield f"base_output_directory.output_uri_prefix must be a Cloud Storage URI: {base}"
     for key, value in (job.get("labels") or {}).items():
         if not _LABEL_KEY.fullmatch(key) or not _LABEL.fullmatch(str(value)):
             yield f"Label keys and values can only contain lowercase letters, numbers, - and _: {key}={value}"
+
+
+def _flex_start(scheduling: Mapping[str, Any], pools: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Requirements of flex-start (documentation, "Schedule training jobs based on resource availability")."""
+    machines = [pool.get("machineSpec") or {} for pool in pools]
+    if any(one != machines[0] for one in machines):
+        yield "FLEX_START requires the same machine_spec in all worker pools."
+    if not machines[0].get("acceleratorType"):
+        yield "FLEX_START requires GPUs: worker_pool_specs[0].machine_spec.accelerator_type is not set."
+    if "reservationAffinity" in machines[0]:
+        yield "FLEX_START cannot be used with a reservation."
+    if float(str(scheduling.get("timeout", "1s")).removesuffix("s")) > _LONGEST_FLEX_S:
+        yield "FLEX_START requires a timeout of at most 7 days."
 
 
 def _snake(name: str) -> str:

@@ -22,7 +22,7 @@ def demand(job: CustomJob) -> Mapping[str, float]:
     for pool in job.spec["workerPoolSpecs"]:
         machine, count = pool["machineSpec"], int(pool.get("replicaCount") or 0)
         known = jobs.machines.get(str(machine.get("machineType")))
-        metric = quota_metric(known, spot=job.spot) if known else None
+        metric = quota_metric(known, spot=job.spot or job.flex_start) if known else None
         if metric:
             found[metric] += count * int(machine.get("acceleratorCount") or (known.gpus if known else 0))
         elif not machine.get("acceleratorType"):

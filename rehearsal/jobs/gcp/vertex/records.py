@@ -75,6 +75,11 @@ class CustomJob:
         return self.scheduling.get("strategy") == "SPOT"
 
     @property
+    def flex_start(self) -> bool:
+        """Return whether the job waits for machines (Dynamic Workload Scheduler)."""
+        return self.scheduling.get("strategy") == "FLEX_START"
+
+    @property
     def timeout_s(self) -> float:
         """Maximum running time."""
         text = str(self.scheduling.get("timeout") or "")

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def job_service(outputs: JobOutputs) -> RunService:
     """Vertex AI."""
     from infra.job_roles import account_of  # noqa: PLC0415
-    from infra.jobs.gcp.prices import spot_share  # noqa: PLC0415 - slow to import
+    from infra.jobs.gcp.prices import price_share  # noqa: PLC0415 - slow to import
     from infra.jobs.gcp.runs import VertexRuns  # noqa: PLC0415
 
-    return VertexRuns(account_of(outputs.people[0].role), outputs.region, outputs.stack, spot_share)
+    return VertexRuns(account_of(outputs.people[0].role), outputs.region, outputs.stack, price_share)
 
 
 def read_secret(exported: "StackOutputs") -> dict[str, Any]:
