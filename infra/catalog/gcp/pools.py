@@ -228,10 +228,10 @@ def size_problems(least_path: str, least: int, most_path: str, most: int) -> Ite
 
 
 def idle_problems(path: str, minutes: int | None) -> Iterator[Problem]:
-    """GKE's autoscaler removes idle nodes by a profile, not after a configured time.
+    """Idle nodes of pools are removed by the autoscaler's profile, not after a configured time.
 
     Source: GKE documentation, "About GKE cluster autoscaling", autoscaling profiles; only
-    compute classes have minutes (`consolidationDelayMinutes`), and pools are in none.
+    compute classes have minutes (`autoscalingPolicy.consolidationDelayMinutes`), and pools are in none.
     """
     if minutes is not None:
         rule = "GKE controls how long a node may be idle (profile optimize-utilization)"

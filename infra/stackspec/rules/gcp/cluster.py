@@ -63,10 +63,11 @@ def groups_of_one_domain(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
 def budget(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
     """Amounts and addresses are accepted by Cloud Billing."""
     yield from money.amount_problems("budget.monthly_usd", spec.budget.monthly_usd)
+    # Notifications of anomalies go to Pub/Sub (Cloud Billing documentation, "Manage notifications");
     # pulumi-gcp 10.2.0 has no resource for them.
     if spec.budget.anomaly_usd is not None:
-        rule = "Google Cloud has no API to report cost anomalies"
-        fix = "Set it to null; Cloud Billing shows anomalies to its administrators."
+        rule = "anomalies are not watched on Google Cloud"
+        fix = "Set it to null, and let Cloud Billing publish its anomalies to Pub/Sub or by mail."
         yield Problem("budget.anomaly_usd", spec.budget.anomaly_usd, rule, fix, code="anomalies-not-reported")
     limit = facts.limits["budget_channels"]
     yield from money.email_problems("budget.alert_emails", spec.budget.alert_emails, limit)
