@@ -7,6 +7,7 @@ from typing import TypeAlias
 import pulumi
 import pulumi_aws as aws
 
+from components.aws.account import AwsAccount
 from components.base import Component
 from infra.naming import sanitize
 
@@ -26,6 +27,11 @@ def role(
         assume_role_policy=trusted,
         opts=component.child(),
     )
+
+
+def roles_named(account: AwsAccount, start: str) -> str:
+    """A pattern of the ARNs of roles that `role` creates with names that begin with `start`."""
+    return f"arn:{account.partition}:iam::{account.id}:role/{start[: _ROLE_NAME - 8].rstrip('-')}-*"
 
 
 def document(*statements: Mapping[str, object]) -> str:

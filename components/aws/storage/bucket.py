@@ -37,9 +37,9 @@ class AwsBucketArgs(TypedDict):
     """Let S3 move objects between access tiers by their use (no retrieval delay or fee). Default: no."""
     object_lock: NotRequired[bool]
     """Allow retention and legal holds on single objects; can only be chosen at creation. Default: no."""
-    unnamed_key: NotRequired[bool]
-    """Accept writes with `aws:kms` and no key, for a service that cannot name one. S3 encrypts such an object
-    with the account's key `aws/s3`. Default: no."""
+    unnamed_key_roles: NotRequired[pulumi.Input[Sequence[str]]]
+    """ARNs (may hold `*`) of roles whose writes with `aws:kms` and no key are accepted, for a service that
+    cannot name one. S3 encrypts such an object with the account's key `aws/s3`. Default: none."""
     force_destroy: NotRequired[bool]
     """Delete the bucket even with objects in it. Default: no, `destroy` then stops at a bucket in use."""
 
@@ -80,7 +80,7 @@ class AwsBucket(Component):
                 opts=self.child(),
             )
         encryption = self._encrypt(name, bucket, args["kms_key_arn"])
-        document = bucket_policy(bucket.arn, args["kms_key_arn"], unnamed_key=args.get("unnamed_key", False))
+        document = bucket_policy(bucket.arn, args["kms_key_arn"], args.get("unnamed_key_roles"))
         policy = restrict(self, name, bucket, document)
         guards = [policy, encryption, versioning]
         self.bucket = after(bucket.bucket, guards)
@@ -143,31 +143,33 @@ def lifecycle_rules(args: AwsBucketArgs) -> list[BucketLifecycleConfigurationRul
 
 
 def bucket_policy(
-    bucket_arn: pulumi.Input[str], kms_key_arn: pulumi.Input[str], *, unnamed_key: bool = False
+    bucket_arn: pulumi.Input[str],
+    kms_key_arn: pulumi.Input[str],
+    unnamed_key_roles: pulumi.Input[Sequence[str]] | None = None,
 ) -> Mapping[str, pulumi.Input[object]]:
     """Deny to every principal: plain HTTP, and writes with another key.
 
     A write without encryption gets the bucket's default, which is the right key. One with encryption must
     name this key by ARN: the negated comparison also matches a request with an algorithm and without a key,
-    for which S3 would use its own managed key. With `unnamed_key` that request alone is accepted as well.
+    for which S3 would use its own managed key. From `unnamed_key_roles` that request alone is accepted, too.
     """
     objects = pulumi.Output.concat(bucket_arn, "/*")
     given, named = "s3:x-amz-server-side-encryption", "s3:x-amz-server-side-encryption-aws-kms-key-id"
     denied = {"Effect": "Deny", "Principal": "*", "Action": "s3:PutObject", "Resource": objects}
-    ours = {
-        "Sid": "OurKeyOnly",
-        **denied,
-        "Condition": {
-            "Null": {named if unnamed_key else given: "false"},
-            "StringNotEquals": {named: kms_key_arn},
-        },
-    }
+    another = {"StringNotEquals": {named: kms_key_arn}}
+    unnamed: dict[str, object] = {"Null": {given: "false"}, **another}
+    ours = {"Sid": "OurKeyOnly", **denied, "Condition": unnamed}
+    if unnamed_key_roles is None:
+        return {"Version": "2012-10-17", "Statement": [tls_only([bucket_arn, objects]), ours]}
+    # Of an assumed role, the key is the ARN of the role (IAM user guide, global condition context keys).
+    others = {**ours, "Condition": {**unnamed, "ArnNotLike": {"aws:PrincipalArn": unnamed_key_roles}}}
+    theirs = {"Sid": "NoOtherKey", **denied, "Condition": {"Null": {named: "false"}, **another}}
     kms = {
         "Sid": "KmsOnly",
         **denied,
         "Condition": {"Null": {given: "false"}, "StringNotEquals": {given: "aws:kms"}},
     }
-    statements = [tls_only([bucket_arn, objects]), ours, *([kms] if unnamed_key else [])]
+    statements = [tls_only([bucket_arn, objects]), others, theirs, kms]
     return {"Version": "2012-10-17", "Statement": statements}
 
 

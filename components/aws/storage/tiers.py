@@ -5,6 +5,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
+from components.aws import iam
 from components.aws.account import AwsAccount, current_account
 from components.aws.encryption import encryption_key
 from components.aws.logs import logs_may_use
@@ -56,8 +57,9 @@ class AwsStorageArgs(TypedDict):
     """Name of the role with which nodes mount home folders. Default: there are none."""
     load_balancer: NotRequired[bool]
     """Whether a load balancer writes its log beside those of the buckets. Default: no."""
-    unnamed_key_of_checkpoints: NotRequired[bool]
-    """Accept checkpoints that are written with `aws:kms` and no key; see `AwsBucketArgs`. Default: no."""
+    unnamed_key_of_checkpoints: NotRequired[Sequence[str]]
+    """Starts of the names of roles whose checkpoints are accepted with `aws:kms` and no key; see
+    `AwsBucketArgs`. Default: none."""
     force_destroy: NotRequired[bool]
     """Delete buckets together with the objects in them. Default: no."""
     deletion_protection: NotRequired[bool]
@@ -72,7 +74,7 @@ class BucketPurpose(TypedDict, total=False):
     cold_after_days: int
     intelligent_tiering: bool
     object_lock: bool
-    unnamed_key: bool
+    unnamed_key_roles: pulumi.Input[Sequence[str]]
 
 
 class AwsStorage(Component):
@@ -95,12 +97,13 @@ class AwsStorage(Component):
 
     def __init__(self, name: str, args: AwsStorageArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
+        account = current_account(self)
         key = encryption_key(
             self,
             f"{name}-storage",
-            account=current_account(self),
+            account=account,
             purpose=f"Data of {name}: buckets, file systems and what is kept about runs",
-            statements=lambda account: storage_key_statements(account, args["region"], f"{name}-lustre"),
+            statements=lambda owner: storage_key_statements(owner, args["region"], f"{name}-lustre"),
         )
         self.kms_key_arn = key.arn
         log = AwsAccessLog(
@@ -113,7 +116,12 @@ class AwsStorage(Component):
             self.child(),
         )
         self.log_bucket = log.bucket
-        checkpoints = self._bucket(f"{name}-checkpoints", args, _life(args))
+        life = _life(args)
+        if starts := args.get("unnamed_key_of_checkpoints"):
+            life["unnamed_key_roles"] = account.apply(
+                lambda owner: [iam.roles_named(owner, start) for start in starts]
+            )
+        checkpoints = self._bucket(f"{name}-checkpoints", args, life)
         datasets = self._bucket(f"{name}-datasets", args, {"intelligent_tiering": True})
         artifacts = self._bucket(f"{name}-artifacts", args, {"object_lock": True})
         self.checkpoint_bucket, self.checkpoint_bucket_arn = checkpoints.bucket, checkpoints.arn
@@ -186,7 +194,6 @@ def _life(args: AwsStorageArgs) -> BucketPurpose:
         life["cool_after_days"] = args["checkpoint_cool_days"]
     if "checkpoint_cold_days" in args:
         life["cold_after_days"] = args["checkpoint_cold_days"]
-    life["unnamed_key"] = args.get("unnamed_key_of_checkpoints", False)
     return life
 
 

@@ -8,6 +8,7 @@ import pulumi
 
 from components.aws.functions.function import log_group_name
 from components.aws.jobs.cleaning import AwsCleaning
+from components.aws.jobs.job_rights import RIGHTS
 from components.aws.jobs.mlflow import AwsMlflow
 from components.aws.jobs.people import AwsPeople, AwsPeopleRights, PersonArgs
 from components.aws.jobs.person_rights import CODE
@@ -82,8 +83,8 @@ class AwsJobs:
             # SageMaker writes checkpoints, and its CheckpointConfig has no key (botocore 1.44.5
             # sagemaker/2017-07-24). Its guide does not say which header it sends: without one, the bucket's
             # key is used; with `aws:kms` alone, as documented of OutputDataConfig without a key, that of the
-            # account for S3.
-            "unnamed_key_of_checkpoints": True,
+            # account for S3. It writes as the role of the job.
+            "unnamed_key_of_checkpoints": [f"{spec.name}-{kind}-" for kind in (*RIGHTS, "smoke-role")],
         }
         tiers = AwsStorage(f"{spec.name}-storage", kept, self._on_aws)
         records = AwsRecords(

@@ -129,6 +129,20 @@ def test_jobs_log_into_a_group_that_is_encrypted_and_ends() -> None:
     assert any(f"log-group:{name}" in key for key in keys), "CloudWatch Logs may use a key for it"
 
 
+def test_roles_of_jobs_alone_write_checkpoints_without_a_key() -> None:
+    policies = [json.loads(one["policy"]) for one in made().all("BucketPolicy").values()]
+    patterns = [
+        one["Condition"]["ArnNotLike"]["aws:PrincipalArn"]
+        for policy in policies
+        for one in policy["Statement"]
+        if "ArnNotLike" in one["Condition"]
+    ]
+    assert len(patterns) == 1
+    starts = [one.rpartition("/")[2].removesuffix("*") for one in patterns[0]]
+    roles = [name for name in made().all("Role") if f"{name}-".startswith(tuple(starts))]
+    assert {name.split("-")[1] for name in roles} == {"training", "evaluation", "smoke"}
+
+
 def test_spaces_log_into_the_group_of_the_account_which_no_stack_has() -> None:
     name = "/aws/sagemaker/studio"
     assert name not in [one["name"] for one in made().all("LogGroup").values()]

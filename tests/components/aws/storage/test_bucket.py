@@ -1,5 +1,6 @@
 """A bucket refuses what it must refuse, whatever it is for."""
 
+import fnmatch
 from typing import Any, cast
 
 import pulumi
@@ -49,6 +50,8 @@ def denied(policy: dict[str, Any], request: dict[str, str]) -> set[str]:
     def holds(operator: str, key: str, value: str) -> bool:
         if operator == "Null":
             return (key not in request) == (value == "true")
+        if operator == "ArnNotLike":
+            return not any(fnmatch.fnmatchcase(request[key], pattern) for pattern in value)
         if operator == "StringNotEquals":  # a negated operator also matches when the key is absent
             return request.get(key) != value
         assert operator == "Bool"
@@ -88,24 +91,34 @@ def test_policy_denies_plain_http_and_foreign_keys(request_keys: dict[str, str],
     assert denied(policy, request_keys) == refused
 
 
+JOB, PERSON = (
+    f"arn:aws:iam::111122223333:role/{name}" for name in ("dev-training-ada-1", "dev-person-ada-1")
+)
+KEY_ID = f"{SSE}-aws-kms-key-id"
+
+
 @pytest.mark.parametrize(
-    ("request_keys", "refused"),
+    ("role", "request_keys", "refused"),
     [
-        (TLS, set()),
-        ({**TLS, SSE: "aws:kms"}, set()),
-        ({**TLS, SSE: "AES256"}, {"KmsOnly"}),
-        ({**TLS, SSE: "aws:kms", f"{SSE}-aws-kms-key-id": "arn:aws:kms:::key/other"}, {"OurKeyOnly"}),
-        ({**TLS, SSE: "aws:kms", f"{SSE}-aws-kms-key-id": KEY}, set()),
-        ({**TLS, SSE: "AES256", f"{SSE}-aws-kms-key-id": KEY}, {"KmsOnly"}),
+        (JOB, {}, set()),
+        (JOB, {SSE: "aws:kms"}, set()),
+        (JOB, {SSE: "AES256"}, {"KmsOnly"}),
+        (JOB, {SSE: "aws:kms", KEY_ID: "arn:aws:kms:::key/other"}, {"NoOtherKey"}),
+        (JOB, {SSE: "aws:kms", KEY_ID: KEY}, set()),
+        (JOB, {SSE: "AES256", KEY_ID: KEY}, {"KmsOnly"}),
+        (PERSON, {}, set()),
+        (PERSON, {SSE: "aws:kms"}, {"OurKeyOnly"}),
+        (PERSON, {SSE: "aws:kms", KEY_ID: "arn:aws:kms:::key/other"}, {"OurKeyOnly", "NoOtherKey"}),
+        (PERSON, {SSE: "aws:kms", KEY_ID: KEY}, set()),
     ],
 )
-def test_a_service_that_names_no_key_writes_where_it_is_allowed(
-    request_keys: dict[str, str], refused: set[str]
+def test_a_service_that_names_no_key_writes_as_the_roles_of_jobs_alone(
+    role: str, request_keys: dict[str, str], refused: set[str]
 ) -> None:
     """SageMaker's CheckpointConfig has no key; both headers that it can send are accepted."""
-    cloud, _ = made(unnamed_key=True)
+    cloud, _ = made(unnamed_key_roles=["arn:aws:iam::111122223333:role/dev-training-*"])
     policy = statements(cloud.one(token("BucketPolicy")).properties["policy"])
-    assert denied(policy, request_keys) == refused
+    assert denied(policy, {**TLS, **request_keys, "aws:PrincipalArn": role}) == refused
 
 
 def test_policy_covers_the_bucket_and_its_objects() -> None:
