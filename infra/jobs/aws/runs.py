@@ -1,13 +1,12 @@
 """SageMaker as the service of `trainstack run`."""
 
-from botocore import exceptions
-
 from infra.catalog.aws.jobs import warm_quota_name
 from infra.catalog.aws.quotas import request
 from infra.errors import Problem, UserError
 from infra.jobs.aws import plan
-from infra.jobs.aws.service import SageMakerService
+from infra.jobs.aws.service import AccessDeniedError, SageMakerService, asked
 from infra.jobs.options import RunOrder
+from infra.jobs.service import LostError
 
 
 class SageMakerRuns(SageMakerService):
@@ -23,12 +22,15 @@ class SageMakerRuns(SageMakerService):
         machine, minutes = order.machine.machine, order.options.keep_warm_minutes
         name = warm_quota_name(machine)
         pages = self._client("service-quotas").get_paginator("list_service_quotas")
-        asked = pages.paginate(ServiceCode="sagemaker", PaginationConfig={"PageSize": 100})
+        listed = pages.paginate(ServiceCode="sagemaker", PaginationConfig={"PageSize": 100})
         try:
-            rows = (row for page in asked for row in page["Quotas"])
-            allowed = next((float(row["Value"]) for row in rows if row["QuotaName"] == name), 0.0)
-        except (exceptions.ClientError, exceptions.BotoCoreError):
+            with asked("read quotas"):
+                rows = (row for page in listed for row in page["Quotas"])
+                allowed = next((float(row["Value"]) for row in rows if row["QuotaName"] == name), 0.0)
+        except AccessDeniedError:
             return f"{minutes} min, if the quota “{name}” allows it, which the login may not read"
+        except LostError as error:
+            return f"{minutes} min, if the quota “{name}” allows it; it could not be read: {error}"
         if allowed >= order.nodes:
             return f"{minutes} min"
         rule = f"the account keeps {allowed:g} {machine} after jobs, and the run has {order.nodes}"

@@ -44,7 +44,7 @@ class SageMakerService:
 
     def caller(self) -> CallerIdentity:
         """The identity of the login."""
-        with _asked("read the identity of the login"):
+        with asked("read the identity of the login"):
             found = self._client("sts").get_caller_identity()
         return CallerIdentity(found["Account"], found["Arn"].rpartition("/")[2])
 
@@ -53,7 +53,7 @@ class SageMakerService:
         place = urlsplit(uri)
         where = {"Bucket": place.netloc, "Key": place.path.lstrip("/")}
         s3 = self._client("s3")
-        with _asked(f"write {uri}"):
+        with asked(f"write {uri}"):
             try:
                 s3.head_object(**where)
             except exceptions.ClientError as error:
@@ -66,7 +66,7 @@ class SageMakerService:
     def content(self, uri: str) -> bytes:
         """The content of an object."""
         place = urlsplit(uri)
-        with _asked(f"read {uri}"):
+        with asked(f"read {uri}"):
             found = self._client("s3").get_object(Bucket=place.netloc, Key=place.path.lstrip("/"))
             return bytes(found["Body"].read())
 
@@ -102,7 +102,7 @@ class SageMakerService:
         def refused(_: str, code: str, message: str) -> Problem:
             return refusals.of_create(plan, self._region, code, message, types)
 
-        with _asked("start a search", refused):
+        with asked("start a search", refused):
             client.create_hyper_parameter_tuning_job(**request)
 
     def job(self, name: str) -> ServiceJob | None:
@@ -151,7 +151,7 @@ class SageMakerService:
         """Stop a job or search; no effect on one that is over or stopping."""
         client = self._client("sagemaker")
         try:
-            with _asked(f"stop {name}"):
+            with asked(f"stop {name}"):
                 if is_search(name):
                     client.stop_hyper_parameter_tuning_job(HyperParameterTuningJobName=name)
                 else:
@@ -165,7 +165,7 @@ class SageMakerService:
     def logs(self, name: str) -> CloudWatchLogs:
         """Log lines of its nodes."""
         streams = f"{name}-" if is_search(name) else f"{name}/"
-        return CloudWatchLogs(self._client("logs"), streams, lambda: _asked("read logs"))
+        return CloudWatchLogs(self._client("logs"), streams, lambda: asked("read logs"))
 
     def _client(self, service: str) -> Any:
         if service not in self._known:
@@ -173,11 +173,11 @@ class SageMakerService:
         return self._known[service]
 
     def _describe(self, name: str) -> Mapping[str, Any] | None:
-        with _asked(f"read the job {name}"):
+        with asked(f"read the job {name}"):
             return _unless_missing(self._client("sagemaker").describe_training_job, TrainingJobName=name)
 
     def _describe_search(self, name: str) -> Mapping[str, Any] | None:
-        with _asked(f"read the search {name}"):
+        with asked(f"read the search {name}"):
             return _unless_missing(
                 self._client("sagemaker").describe_hyper_parameter_tuning_job,
                 HyperParameterTuningJobName=name,
@@ -208,7 +208,7 @@ class SageMakerService:
         if stack is not None:
             return {} if stack == self._stack else None
         client = self._client("sagemaker")
-        with _asked("read tags of jobs"):
+        with asked("read tags of jobs"):
             pages = client.get_paginator("list_tags").paginate(ResourceArn=found["TrainingJobArn"])
             tags = {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}
         return tags if tags.get(_STACK_TAG) == self._stack else None
@@ -218,7 +218,7 @@ def _names(pages: Any, rows: str, name: str) -> Iterator[str]:
     """Names of listed jobs, page by page; `rows` and `name` are fields of the response."""
     rest = iter(pages)
     while True:
-        with _asked("list jobs"):
+        with asked("list jobs"):
             page = next(rest, None)
         if page is None:
             return
@@ -242,7 +242,7 @@ def _is_unavailable(error: exceptions.ClientError) -> bool:
 
 
 @contextmanager
-def _asked(what: str, refused: Callable[[str, str, str], Problem] = refusals.of_other) -> Iterator[None]:
+def asked(what: str, refused: Callable[[str, str, str], Problem] = refusals.of_other) -> Iterator[None]:
     """Raise UserError for a refused request within, LostError without a response."""
     try:
         with logged_in():

@@ -186,16 +186,33 @@ def test_machines_that_the_account_would_not_keep_are_refused_before_anything_ru
     assert stack.prepared(HELLO, spot=False).kept_warm == ""
 
 
-def test_a_quota_of_warm_pools_that_may_not_be_read_is_said(stack: Stack) -> None:
+@pytest.mark.parametrize(
+    ("code", "said"), [("AccessDeniedException", "may not"), ("TooManyRequestsException", "TooManyRequests")]
+)
+def test_a_quota_of_warm_pools_that_is_not_read_is_reported_with_the_reason(
+    stack: Stack, code: str, said: str
+) -> None:
+    stack.service = _without_quotas(stack, code)
+    kept = stack.prepared(HELLO, spot=False, keep_warm_minutes=30).kept_warm
+    assert WARM in kept and said in kept
+
+
+def test_an_expired_login_is_not_a_missing_right_to_quotas(stack: Stack) -> None:
+    stack.service = _without_quotas(stack, "ExpiredTokenException")
+    with pytest.raises(UserError) as caught:
+        stack.prepared(HELLO, spot=False, keep_warm_minutes=30)
+    assert "[not-logged-in]" in str(caught.value)
+
+
+def _without_quotas(stack: Stack, code: str) -> SageMakerRuns:
     known = stack.service._clients
 
-    def denied(service: str, region: str) -> Any:
+    def refusing(service: str, region: str) -> Any:
         if service != "service-quotas":
             return known(service, region)
-        return Answering(list_service_quotas=Refusal("AccessDeniedException"))(service, region)
+        return Answering(list_service_quotas=Refusal(code))(service, region)
 
-    stack.service = SageMakerRuns(denied, stack.outputs.stack, stack.outputs.region)
-    assert WARM in stack.prepared(HELLO, spot=False, keep_warm_minutes=30).kept_warm
+    return SageMakerRuns(refusing, stack.outputs.stack, stack.outputs.region)
 
 
 @pytest.mark.parametrize(
