@@ -15,6 +15,7 @@ from stacks import sdk
 
 ACCOUNT = "111122223333"
 REGION = "eu-central-1"
+_KEY = "aws:kms/getKey:getKey"
 _LOG_GROUPS = "aws:cloudwatch/getLogGroups:getLogGroups"
 _GROUPS = "aws:autoscaling/getAmiIds:getAmiIds"
 _SECRET = "aws:secretsmanager/getSecretVersion:getSecretVersion"
@@ -45,6 +46,7 @@ class Recorder(Mocks):
     answers: Mapping[str, Callable[[Any], Mapping[str, object]]] = field(
         default_factory=lambda: {
             _GROUPS: lambda _: {"id": REGION, "names": [], "arns": []},
+            _KEY: lambda args: {"id": "key-0", "arn": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{args['keyId']}"},
             _LOG_GROUPS: lambda _: {"id": REGION, "logGroupNames": [], "arns": []},
             _PROJECT: lambda args: {
                 "id": args["projectId"],

@@ -13,6 +13,11 @@ from components.ordering import after
 SERVICE_ACCOUNT = "cluster-autoscaler"
 # EKS puts this tag on the Auto Scaling group of every managed node group, with "owned" as its value.
 _OWNER_TAG = "k8s.io/cluster-autoscaler"
+_OF_PLACES = (
+    "topology.ebs.csi.aws.com/zone",
+    "topology.k8s.aws/zone-id",
+    *(f"topology.k8s.aws/network-node-layer-{layer}" for layer in (1, 2, 3)),
+)
 
 
 class AwsAutoscalingArgs(TypedDict):
@@ -70,6 +75,10 @@ class AwsAutoscaling(Component):
                 "skip-nodes-with-local-storage": False,
                 # One zone's group may be out of capacity while another's is not.
                 "balance-similar-node-groups": True,
+                # Labels that differ from zone to zone or node to node, or no two groups are similar: of the
+                # driver of volumes and of the AWS cloud provider (kubernetes/cloud-provider-aws,
+                # pkg/providers/v1/well_known_labels.go). The chart cuts a key at "_", which repeats a flag.
+                **{f"balancing-ignore-label_{index}": label for index, label in enumerate(_OF_PLACES, 1)},
             },
         }
         installed = release(

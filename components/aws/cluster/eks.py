@@ -6,7 +6,7 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws import iam
-from components.aws.account import AwsAccount, current_account
+from components.aws.account import AwsAccount, current_account, ebs_key_arn
 from components.aws.cluster import addons
 from components.aws.cluster.access import access_entry, label
 from components.aws.cluster.cluster_args import AwsClusterArgs, cluster_problems, is_graviton
@@ -66,7 +66,7 @@ class AwsCluster(Component):
         self._account = current_account(self)
         self._partition = self._account.apply(lambda account: account.partition)
         # A plain attribute: for nodes and volumes inside one program, not part of the schema.
-        self.disk_key_arn = self._account.apply(lambda account: account.ebs_key_arn(args["region"]))
+        self.disk_key_arn = ebs_key_arn(self)
 
         self._key = encryption_key(
             self,

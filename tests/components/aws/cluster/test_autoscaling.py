@@ -28,3 +28,22 @@ def test_a_node_goes_only_when_no_job_uses_its_gpus() -> None:
     flags = made.find("Release")["values"]["extraArgs"]
     assert flags["scale-down-gpu-utilization-threshold"] == 0
     assert flags["scale-down-unneeded-time"] == "30m"
+
+
+def test_groups_of_two_zones_are_similar_whatever_their_place_in_the_network() -> None:
+    """A flag is repeated by keys that differ after "_": the chart cuts them there."""
+    made = deploy_graph(
+        lambda: {
+            "release": AwsAutoscaling(
+                "dev-autoscaling",
+                {"region": "us-east-1", "cluster_name": "dev", "cluster_arn": "arn", "idle_minutes": 30},
+            ).release_name
+        }
+    )
+    flags = made.find("Release")["values"]["extraArgs"]
+    ignored = {str(label) for key, label in flags.items() if key.startswith("balancing-ignore-label_")}
+    assert ignored == {
+        "topology.ebs.csi.aws.com/zone",
+        "topology.k8s.aws/zone-id",
+        *(f"topology.k8s.aws/network-node-layer-{layer}" for layer in (1, 2, 3)),
+    }

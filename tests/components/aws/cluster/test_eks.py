@@ -269,6 +269,8 @@ def test_system_nodes_are_hardened_and_sized_by_the_autoscaler_after_creation(ma
         "httpPutResponseHopLimit": 1,
     }
     assert (disk["volumeType"], disk["encrypted"]) == ("gp3", "true")
+    # That of the request for the alias, not the alias: the driver of volumes clones under equal keys alone.
+    assert disk["kmsKeyId"].endswith(":key/alias/aws/ebs"), "answer of the recorder"
     assert {s["resourceType"] for s in template["tagSpecifications"]} == {
         "instance",
         "volume",
