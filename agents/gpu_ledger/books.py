@@ -12,7 +12,7 @@ from agents.gpu_ledger.book_store import BookStore, ChangedError
 from agents.gpu_ledger.entries import Note
 from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.metrics import Counters, Sample
-from agents.shared.api_server import ApiServer, ApiServerError
+from agents.shared.api_server import UNREADABLE, ApiServer, ApiServerError
 
 # Intervals of writing a changed book and one that only advanced. The first change after a while is written at
 # once.
@@ -23,8 +23,6 @@ _EACH_S = 5.0
 _ARCHIVE_S, _EACH_ARCHIVE_S = 3600, 20.0
 _RETRY_S, _MOST_RETRY_S = 10.0, 600.0
 # Reasons of failures in metrics, by HTTP status.
-# Errors of a reader that expects another form.
-UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
 _REASONS = {403: "forbidden", 404: "conflict", 409: "conflict", 413: "too_large", 422: "too_large"}
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from agents.gpu_ledger import check, metrics
 from agents.gpu_ledger.attempts import Seen, seen
-from agents.gpu_ledger.books import UNREADABLE, Books, terms
+from agents.gpu_ledger.books import Books, terms
 from agents.gpu_ledger.budget import GpuBudget
 from agents.gpu_ledger.decisions import BudgetTeam, Decisions
 from agents.gpu_ledger.ledger import TeamBook
@@ -25,7 +25,8 @@ from agents.gpu_ledger.price import Prices
 from agents.gpu_ledger.usage import GpuUsage
 from agents.queued_jobs.reports import Reports
 from agents.queued_jobs.retries import Retries
-from agents.shared.api_server import ApiServer, ApiServerError, say
+from agents.queued_jobs.submitted import SubmittedJobs
+from agents.shared.api_server import UNREADABLE, ApiServer, ApiServerError, say
 from agents.shared.health import Health
 from agents.shared.kueue import API
 from agents.shared.prometheus import PrometheusError
@@ -63,6 +64,9 @@ class Collector:
         }
         self._usage = GpuUsage(server, config["prometheus"])
         self._reports, self._retries = Reports(server, log), Retries(server, log)
+        self._submitted = SubmittedJobs(server, config["teams"], log)
+        self._unprocessed: set[str] = set()
+        """UIDs of jobs without a Workload."""
         self._beat: Callable[[], None] = lambda: None
         self._at = ""
         """Version of the last observed change of a Workload."""
@@ -138,10 +142,23 @@ class Collector:
         finally:
             self.text = metrics.text([*self._counters.samples(), *samples, *self._books.samples()])
         # Last: the books do not wait for them.
-        self._reports.send(now, time.monotonic())
-        self._retries.obey(time.monotonic())
+        self._serve_members()
 
     # --------------------------------------------------------------------------------------------------
+
+    def _serve_members(self) -> None:
+        """Report why jobs do not start, and start those again whose members ask for it. Raises OSError."""
+        self._submitted.poll()
+        now, at = self._now(), time.monotonic()
+        found = {str(job.owner["uid"]): (job, why) for job, why in
+                 self._submitted.unprocessed(self._books.loaded, now)}  # fmt: skip
+        for uid in self._unprocessed - found.keys():
+            self._reports.gone(uid)
+        self._unprocessed = {*found}
+        for uid, (job, why) in found.items():
+            self._reports.take(uid, job.namespace, [job.owner], why, now=now, at=at)
+        self._reports.send(now, at)
+        self._retries.obey(self._submitted.retry, now)
 
     def _measure(self, now: int) -> None:
         """Book the activity of GPUs; held hours are booked without it, too."""
@@ -173,8 +190,8 @@ class Collector:
                         undecided.append(workload)
         now = self._now()
         self._usage.only(namespace, existing, book.seen)
-        self._reports.only(namespace, existing)
-        self._retries.only(namespace, existing)
+        for known in (self._reports, self._retries, self._submitted):
+            known.only(namespace, existing)
         for uid in set(book.open) - existing:
             book.vanished(uid, now)
         book.forget(existing)
@@ -207,12 +224,13 @@ class Collector:
         """Take the state of a Workload for Events of its job, and for retries."""
         head = workload["metadata"]
         if kind == "DELETED":
-            self._reports.gone(head["uid"])
-            self._retries.gone(head["uid"])
+            for known in (self._reports, self._retries, self._submitted):
+                known.gone(head["uid"])
             return
         with self._books.apart(head["namespace"], waits=False):
-            self._reports.observe(workload, self._now(), time.monotonic())
+            self._submitted.observe(workload)
             self._retries.observe(workload)
+            self._reports.observe(workload, self._now(), time.monotonic())
 
     def _changed(self, book: TeamBook, kind: str, workload: Object) -> None:
         if kind == "DELETED":

@@ -42,8 +42,9 @@ class IdlePolicy:
     def bound_s(self) -> float:
         """Time without any activity after which neither a start nor a checkpoint protects a holder.
 
-        A member controls both: a program can announce checkpoints that it does not write, and end again and
-        again. No training writes a checkpoint of new work, or starts, without using a GPU for so long.
+        A member controls both: a program can announce checkpoints that it does not write, and it and its pods
+        can end again and again. No training writes a checkpoint of new work, or starts, without using a GPU
+        for so long.
         """
         return self.window_s + max(self.interval_s, self.startup_s)
 
@@ -67,16 +68,22 @@ def judge(
 ) -> IdleVerdict:
     """The verdict on a holder, from the activity of its GPUs until `now`.
 
-    `long_activity`: of the last `policy.bound_s`, where that was queried (`is_doubtful`).
+    `long_activity`: of the last `policy.bound_s`, where that is known (`is_doubtful`).
     """
     state = _state(holder, activity, policy, now)
-    if long_activity is not None and is_doubtful(holder, state, policy, now):
-        state = IDLE if _is_proven(holder, long_activity) else state
+    if is_doubtful(holder, state, policy, now) and not _has_worked(holder, long_activity or {}):
+        if not _is_proven_since(holder, long_activity or {}):
+            # Neither idleness is proven nor work: an announcement stays, and nothing is stopped.
+            return IdleVerdict(state, NOTHING)
+        state = IDLE
     stops = holder.interactive or policy.stop_jobs
     announced = _announced(holder)
     if state == IDLE:
         if announced is None or (stops and announced == float("inf")):
             return IdleVerdict(state, ANNOUNCE, now + policy.grace_s if stops else float("inf"))
+        if any(pod.stop_at is None for pod in holder.pods):
+            # A pod that came later puts off nothing.
+            return IdleVerdict(state, ANNOUNCE, max(announced, now))
         return IdleVerdict(state, STOP if stops and now >= announced else NOTHING)
     if announced is not None and state in (BUSY, CHECKPOINTED):
         return IdleVerdict(state, TAKE_BACK)
@@ -85,9 +92,12 @@ def judge(
 
 
 def is_doubtful(holder: Holder, state: str, policy: IdlePolicy, now: float) -> bool:
-    """Return whether a holder is protected that is old enough for a proof that it does not work."""
-    aged = all(pod.began is not None and now - pod.began >= COVERAGE * policy.bound_s for pod in holder.pods)
-    return state in (STARTING, CHECKPOINTED) and aged
+    """Return whether a holder is protected that is old enough for a proof that it does not work.
+
+    Its age is that of its oldest pod, also of one that was replaced.
+    """
+    began = [pod.began for pod in (*holder.pods, *holder.gone) if pod.began is not None]
+    return state in (STARTING, CHECKPOINTED) and now - min(began, default=now) >= COVERAGE * policy.bound_s
 
 
 def last_checkpoint(holder: Holder, now: float) -> float | None:
@@ -117,7 +127,30 @@ def _is_proven(holder: Holder, activity: Mapping[PodKey, Activity]) -> bool:
     return True
 
 
+def _has_worked(holder: Holder, activity: Mapping[PodKey, Activity]) -> bool:
+    """Return whether any of its pods worked, also one that is gone."""
+    measured = (activity.get((pod.namespace, pod.name)) for pod in (*holder.pods, *holder.gone))
+    return any(each is not None and each.busiest > BUSY_SHARE for each in measured)
+
+
+def _is_proven_since(holder: Holder, activity: Mapping[PodKey, Activity]) -> bool:
+    """Return whether there are figures of all GPUs for enough of the time, with those of pods that are gone.
+
+    A pause without GPUs, as between two attempts of a job, is time without figures.
+    """
+    covered = 0.0
+    # A StatefulSet gives a new pod the name of the old one, and so its figures.
+    for pod in {pod.name: pod for pod in (*holder.gone, *holder.pods)}.values():
+        each = activity.get((pod.namespace, pod.name))
+        if each is not None and each.gpus >= pod.gpus:
+            covered += pod.gpus * each.coverage
+        elif pod in holder.pods:
+            return False
+    return covered >= COVERAGE * max(holder.most_gpus, sum(pod.gpus for pod in holder.pods))
+
+
 def _announced(holder: Holder) -> float | None:
-    """Time of the stop: the latest of its pods' annotations; None while one pod has none."""
-    times = [pod.stop_at for pod in holder.pods if pod.stop_at is not None]
-    return max(times) if len(times) == len(holder.pods) else None
+    """Time of the stop: the latest of its pods' annotations, also of pods that are gone; None without one."""
+    gone = [pod.stop_at for pod in holder.gone if pod.stop_at != float("inf")]
+    times = [at for at in (*gone, *(pod.stop_at for pod in holder.pods)) if at is not None]
+    return max(times, default=None)

@@ -17,6 +17,7 @@ OWNER_LABEL = "trainstack.dev/owner"
 """Label of a pod: the owner that alerts name; default: the team."""
 _POOL_LABEL = "trainstack.dev/pool"
 _JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
+_JOBSET_UID_LABEL = "jobset.sigs.k8s.io/jobset-uid"
 _GPUS = "nvidia.com/"  # whole GPUs, shares (`gpu.shared`) and partitions (`mig-...`)
 _ENDED = ("Succeeded", "Failed")
 JOBS = ("Job", "JobSet")
@@ -52,6 +53,12 @@ class Holder:
     namespace: str
     name: str
     pods: tuple[GpuPod, ...]
+    uid: str = ""
+    """UID of the object: a job that is created again is another holder."""
+    gone: tuple[GpuPod, ...] = ()
+    """Pods that it had before (`agents.idle_gpus.history`)."""
+    most_gpus: int = 0
+    """The most GPUs that it had at once."""
 
     @property
     def interactive(self) -> bool:
@@ -61,13 +68,13 @@ class Holder:
 
 def holders(objects: Iterable[Mapping[str, Any]], interactive_pools: Sequence[str]) -> list[Holder]:
     """The holders of GPUs among pods of the API server."""
-    found: dict[tuple[str, str, str], list[GpuPod]] = {}
+    found: dict[tuple[str, str, str, str], list[GpuPod]] = {}
     for body in objects:
         pod = _pod(body, interactive_pools)
         if pod is not None:
-            kind, name = _held_by(body)
-            found.setdefault((kind, pod.namespace, name), []).append(pod)
-    return [Holder(kind, namespace, name, tuple(pods)) for (kind, namespace, name), pods in found.items()]
+            kind, name, uid = _held_by(body)
+            found.setdefault((kind, pod.namespace, name, uid), []).append(pod)
+    return [Holder(*about, tuple(pods), uid) for (*about, uid), pods in found.items()]
 
 
 def bare(pod: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -129,12 +136,13 @@ def _started(status: Mapping[str, Any]) -> float | None:
     return max(known) if known else seconds(status.get("startTime"))
 
 
-def _held_by(body: Mapping[str, Any]) -> tuple[str, str]:
+def _held_by(body: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Kind, name and UID of the holder."""
     head = body["metadata"]
-    jobset = (head.get("labels") or {}).get(_JOBSET_LABEL)
-    if jobset:
-        return "JobSet", jobset
+    labels = head.get("labels") or {}
+    if jobset := labels.get(_JOBSET_LABEL):
+        return "JobSet", jobset, labels.get(_JOBSET_UID_LABEL, "")
     for owner in head.get("ownerReferences") or ():
         if owner.get("controller") and owner["kind"] in ("Job", "StatefulSet", "ReplicaSet"):
-            return owner["kind"], owner["name"]
-    return "Pod", head["name"]
+            return owner["kind"], owner["name"], owner.get("uid", "")
+    return "Pod", head["name"], head["uid"]

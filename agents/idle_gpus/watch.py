@@ -15,6 +15,7 @@ from typing import Any
 from agents.idle_gpus import decisions
 from agents.idle_gpus.actions import Actions
 from agents.idle_gpus.decisions import IdlePolicy, IdleVerdict, is_doubtful, judge, last_checkpoint
+from agents.idle_gpus.history import PodHistory
 from agents.idle_gpus.holders import Holder, bare, holders
 from agents.idle_gpus.measures import QUERIES, Activity, activities
 from agents.shared.api_server import ApiServer, ApiServerError, say
@@ -80,12 +81,13 @@ class IdleWatch:
             interval_s=given.interval_s,
             startup_s=given.startup_s,
         )
+        self._history = PodHistory(self._policy.bound_s)
         self.text = self._text([], 0.0, blind=True)
 
     def round(self) -> None:
         """Evaluate all holders once and act; what fails is reported, and tried again in the next round."""
         now = time.time()
-        found = holders(self._pods(), self._given.interactive_pools)
+        found = self._history.complete(holders(self._pods(), self._given.interactive_pools), now)
         blind = False
         activity: dict[PodKey, Activity] = {}
         try:
@@ -98,12 +100,14 @@ class IdleWatch:
             try:
                 longer = asked(self._given.prometheus, self._policy.bound_s, now)
             except PrometheusError as error:
-                say(f"protected holders stay protected: {error}")
+                say(f"protected holders stay protected, and announcements stay: {error}")
             else:
                 judged = [(one, judge(one, activity, self._policy, now, longer)) for one in found]
         for holder, verdict in judged:
             what = f"{holder.namespace}/{holder.name}: {verdict.action}"
             self._apart(what, functools.partial(self._actions.take, holder, verdict, now))
+            if verdict.action == decisions.TAKE_BACK:
+                self._history.withdraw(holder)
         self.text = self._text(judged, now, blind=blind)
 
     def _text(self, judged: Judged, now: float, *, blind: bool) -> str:

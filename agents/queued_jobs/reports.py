@@ -7,12 +7,12 @@ while, the total with a bound, and one namespace after the other, so that no tea
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents.queued_jobs.reasons import Kind, Reason, of_workload
-from agents.shared.api_server import ApiServer, say
+from agents.shared.api_server import UNREADABLE, ApiServer, say
 from agents.shared.events import MOST_LETTERS, event
 
 # Jobs that start within this time get no Event.
@@ -36,10 +36,10 @@ Object = Mapping[str, Any]
 
 @dataclass
 class _Queued:
-    """A job, with the reason why it does not start."""
+    """An object that a member created, with the reason why it does not start."""
 
     namespace: str
-    owners: tuple[Object, ...]
+    owner: Object
     reason: Reason | None
     due_at: float
     """The time of the next Event."""
@@ -61,30 +61,44 @@ class Reports:
 
     def __init__(self, server: ApiServer, log: Callable[[str], None] = say) -> None:
         self._server, self._log = server, log
-        self._jobs: dict[str, _Queued] = {}
-        """By the UID of the Workload."""
-        self._turns: dict[str, int] = {}
-        """Number of the last write in each namespace."""
-        self._number = 0
+        self._jobs: dict[str, list[_Queued]] = {}
+        """By the UID of the Workload, else of the job: the objects that it is about."""
+        self._turns: dict[str, float] = {}
+        """Requests of each namespace, counted from the turn at which it began to write."""
+        self._turn = 0.0
         self._allowance, self._filled = float(BURST), 0.0
 
     def observe(self, workload: Object, now: int, at: float) -> None:
         """Take the current state of a Workload; `now`: the API server's time."""
         head = workload["metadata"]
-        uid, reason = head["uid"], of_workload(workload, now)
+        owners = (head.get("ownerReferences") or ())[:_MOST_OWNERS]
+        self.take(head["uid"], head["namespace"], owners, of_workload(workload, now), now=now, at=at)
+
+    def take(
+        self,
+        uid: str,
+        namespace: str,
+        owners: Sequence[Object],
+        reason: Reason | None,
+        *,
+        now: int,
+        at: float,
+    ) -> None:
+        """Take the reason why objects do not start; None where they do."""
         known = self._jobs.get(uid)
         if known is None:
             if reason is not None:
-                owners = tuple((head.get("ownerReferences") or ())[:_MOST_OWNERS])
-                self._jobs[uid] = _Queued(head["namespace"], owners, reason, at + _wait(reason, now))
+                due_at = at + _wait(reason, now)
+                self._jobs[uid] = [_Queued(namespace, owner, reason, due_at) for owner in owners]
             return
-        if reason is None and not known.sent:
+        if reason is None and not any(one.sent for one in known):
             self.gone(uid)
             return
-        if reason and (known.reason is None or _key(reason) != _key(known.reason)):
-            before = known.sent.get(reason.kind, -AGAIN_S)
-            known.due_at = max(at + _wait(reason, now), before + AGAIN_S)
-        known.reason = reason
+        for one in known:
+            if reason and (one.reason is None or _key(reason) != _key(one.reason)):
+                before = one.sent.get(reason.kind, -AGAIN_S)
+                one.due_at = max(at + _wait(reason, now), before + AGAIN_S)
+            one.reason = reason
 
     @property
     def waiting(self) -> int:
@@ -92,12 +106,12 @@ class Reports:
         return len(self._jobs)
 
     def gone(self, uid: str) -> None:
-        """Forget a Workload that is finished or deleted."""
+        """Forget a job that is finished or deleted."""
         self._jobs.pop(uid, None)
 
-    def only(self, namespace: str, existing: set[str]) -> None:
-        """Forget the Workloads of a namespace that do not exist any more."""
-        for uid in [uid for uid, job in self._jobs.items() if job.namespace == namespace]:
+    def only(self, namespace: str, existing: Collection[str]) -> None:
+        """Forget the jobs of a namespace that do not exist any more."""
+        for uid in [uid for uid, rows in self._jobs.items() if rows and rows[0].namespace == namespace]:
             if uid not in existing:
                 self.gone(uid)
 
@@ -106,27 +120,33 @@ class Reports:
         self._allowance = min(float(BURST), self._allowance + (at - self._filled) / EACH_S)
         self._filled = at
         due: dict[str, list[_Queued]] = {}
-        for job in self._jobs.values():
-            if job.due(at):
-                due.setdefault(job.namespace, []).append(job)
-        for jobs in due.values():
+        for rows in self._jobs.values():
+            for one in rows:
+                if one.due(at):
+                    due.setdefault(one.namespace, []).append(one)
+        for rows in due.values():
             # Taken from the end: new reasons before repeated ones, the oldest first.
-            jobs.sort(key=lambda job: (job.repeats, job.due_at), reverse=True)
+            rows.sort(key=lambda one: (one.repeats, one.due_at), reverse=True)
         until = time.monotonic() + _LONGEST_S
         while due and self._allowance >= 1 and time.monotonic() < until:
-            namespace = min(due, key=lambda name: self._turns.get(name, 0))
-            job = due[namespace].pop()
+            # The namespace with the fewest requests so far; one that had none for a while saves up nothing.
+            namespace = min(due, key=lambda name: max(self._turn, self._turns.get(name, 0.0)))
+            one = due[namespace].pop()
             if not due[namespace]:
                 del due[namespace]
-            self._number += 1
-            self._turns[namespace] = self._number
-            self._report(job, now, at)
+            self._turn, before = max(self._turn, self._turns.get(namespace, 0.0)), self._allowance
+            self._report(one, now, at)
+            self._turns[namespace] = self._turn + before - self._allowance
 
-    def _report(self, job: _Queued, now: int, at: float) -> None:
-        assert job.reason is not None
-        written = [self._write(job, job.reason, owner, now) for owner in job.owners]
-        job.sent[job.reason.kind] = at
-        job.due_at = at + (REPEAT_S if all(written) else AGAIN_S)
+    def _report(self, one: _Queued, now: int, at: float) -> None:
+        assert one.reason is not None
+        one.sent[one.reason.kind] = at
+        one.due_at = at + AGAIN_S
+        try:
+            if self._write(one, one.reason, one.owner, now):
+                one.due_at = at + REPEAT_S
+        except UNREADABLE as error:
+            self._log(f"no event in {one.namespace}: {error!r}")
 
     def _write(self, job: _Queued, reason: Reason, owner: Object, now: int) -> bool:
         """Create or repeat one Event; it is for members, so a refusal stops nothing else."""

@@ -23,6 +23,8 @@ FORBIDDEN_S = 15.0
 # Longer than an API server waits for the webhooks of one request, 10 s each, so that its error is received.
 _REQUEST_S = 30.0
 _JSON, _MERGE = "application/json", "application/merge-patch+json"
+# Errors of a reader that expects another form of object.
+UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
 # Objects of one page: an API server returns lists of any length, at the price of its memory.
 _PAGE = 500
 

@@ -5,16 +5,18 @@ from collections.abc import Mapping
 from typing import Any
 
 _PATHS = {
-    "Job": "/apis/batch/v1/namespaces/{}/jobs/{}",
-    "JobSet": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/{}/jobsets/{}",
-    "TrainJob": "/apis/trainer.kubeflow.org/v1alpha1/namespaces/{}/trainjobs/{}",
-    "Pod": "/api/v1/namespaces/{}/pods/{}",
+    "Job": ("/apis/batch/v1", "jobs"),
+    "JobSet": ("/apis/jobset.x-k8s.io/v1alpha2", "jobsets"),
+    "TrainJob": ("/apis/trainer.kubeflow.org/v1alpha1", "trainjobs"),
+    "Pod": ("/api/v1", "pods"),
 }
 
 
-def path(kind: str, namespace: str, name: str = "") -> str:
-    """The path of an object, or of all of its kind in a namespace. Raises KeyError for another kind."""
-    return _PATHS[kind].format(namespace, urllib.parse.quote(name)).rstrip("/")
+def path(kind: str, namespace: str = "", name: str = "") -> str:
+    """The path of an object, or of all of its kind in a namespace or in all. Raises KeyError for another."""
+    api, plural = _PATHS[kind]
+    within = f"/namespaces/{namespace}" if namespace else ""
+    return f"{api}{within}/{plural}/{urllib.parse.quote(name)}".rstrip("/")
 
 
 def controller(metadata: Mapping[str, Any]) -> Mapping[str, Any] | None:

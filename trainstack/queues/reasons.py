@@ -3,10 +3,16 @@
 import datetime
 from collections.abc import Iterable, Mapping
 
-from agents.queued_jobs.reasons import TOPOLOGY, Kind, Reason, of_checks, of_inactive, of_message
+from agents.queued_jobs.reasons import (
+    TOPOLOGY,
+    Kind,
+    Reason,
+    of_checks,
+    of_inactive,
+    of_message,
+    of_unprocessed,
+)
 from components.kubernetes.queueing.kueue import PRIORITIES as CLASSES
-from components.kubernetes.queueing.kueue import PRIORITY_LABEL
-from infra.catalog.kubernetes.kueue import PRIORITIES
 from trainstack.queues import fragmentation
 from trainstack.queues.matching import candidates
 from trainstack.queues.objects import MISSING_CLAIM
@@ -32,9 +38,8 @@ def reason(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]
     """The reason that an unfinished job does not run yet."""
     checks = {one.name: (one.state, one.message) for one in job.checks}
     if not job.active:
-        last = job.conditions.get("Evicted") or job.conditions.get("QuotaReserved")
-        words = (last.reason, last.message) if last else ("", "")
-        return of_inactive(idle=job.idle, away=job.away, checks=checks, reason=words[0], message=words[1])
+        rows = {name: (one.true, one.reason, one.message) for name, one in job.conditions.items()}
+        return of_inactive(idle=job.idle, away=job.away, checks=checks, conditions=rows)
     if job.admitted:
         return _starting(job, capacity)
     if job.holding:
@@ -43,17 +48,8 @@ def reason(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]
 
 
 def unprocessed(job: Unprocessed) -> Reason:
-    """The reason that Kueue made no Workload of a Job; it reports none itself.
-
-    Source: kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework/reconciler.go, `prepareWorkload`.
-    """
-    if job.priority_class and job.priority_class not in _CLASSES:
-        fix = (
-            f"use one of {', '.join(PRIORITIES)} in label {PRIORITY_LABEL}; delete the job and submit it "
-            "again: kubectl replace --force -f FILE"
-        )
-        return Reason("no such priority", f"there is no priority class {job.priority_class}", fix)
-    return Reason("not processed", "Kueue has not processed it")
+    """The reason that Kueue made no Workload of a Job."""
+    return of_unprocessed(job.priority_class, _CLASSES)
 
 
 def _queued(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]) -> Reason:

@@ -33,7 +33,7 @@ _PARTS = (
     "row",
     "usage",
 )
-_QUEUED = ("reasons", "reports", "retries")
+_QUEUED = ("reasons", "reports", "retries", "submitted")
 _SHARED = ("dcgm", "events", "exposition", "health", "jobs", "kueue", "prometheus", "times")
 PROGRAM = Program(
     f"{_HERE}.collector",
@@ -104,8 +104,10 @@ class GpuLedger(Component):
     """One pod that counts the GPU-hours of teams from Workloads, and decides whether jobs fit budgets.
 
     Each team's book is the ConfigMap `gpu-ledger` of its namespace, which members read and cannot change. The
-    pod reads Workloads of all namespaces, writes books and Events in those of teams, and of Workloads only
-    the state of one admission check and whether they are active.
+    pod reads Workloads and jobs of all namespaces, and writes books and Events in those of teams. Of
+    Workloads it writes the state of one admission check, whether they are active, and with a retry the
+    condition Requeued and the stack's own label and annotation (`agents.queued_jobs.retries`). RBAC cannot
+    name fields: its account can change all of a Workload.
 
     While it is down, no hour is lost that a Workload shows afterwards, and jobs of teams with an enforced
     budget wait with their quota reserved (docs/explanation/ledger.md).
@@ -150,16 +152,17 @@ _IN_QUEUES = (
     AccessRule(_KUEUE, ["workloads"], ["list", "watch", "patch"]),
     AccessRule(_KUEUE, ["workloads/status"], ["patch"]),
     AccessRule(_KUEUE, ["admissionchecks/status"], ["patch"], names=[CHECK]),
+    # Jobs without a Workload, and labels with which members start stopped jobs again.
+    AccessRule("batch", ["jobs"], ["list", "watch"]),
+    AccessRule("jobset.x-k8s.io", ["jobsets"], ["list", "watch"]),
+    AccessRule("trainer.kubeflow.org", ["trainjobs"], ["list", "watch"]),
+    AccessRule(_KUEUE, ["workloadpriorityclasses"], ["list"]),
 )
 # Names cannot be fixed: a month's archive has the month in its name.
 _IN_BOOKS = (
     AccessRule("", ["configmaps"], ["get", "create", "update"]),
     # A repeated Event is patched.
     AccessRule("", ["events"], ["create", "patch"]),
-    # Labels with which members start stopped jobs again.
-    AccessRule("batch", ["jobs"], ["list"]),
-    AccessRule("jobset.x-k8s.io", ["jobsets"], ["list"]),
-    AccessRule("trainer.kubeflow.org", ["trainjobs"], ["list"]),
 )
 
 

@@ -19,6 +19,7 @@ PROGRAM = Program(
     imports=(
         "agents.idle_gpus.actions",
         "agents.idle_gpus.decisions",
+        "agents.idle_gpus.history",
         "agents.idle_gpus.holders",
         "agents.idle_gpus.jobs",
         "agents.idle_gpus.measures",

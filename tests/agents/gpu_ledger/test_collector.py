@@ -13,7 +13,9 @@ from agents.gpu_ledger.book_store import text_of
 from agents.gpu_ledger.collector import Collector
 from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.usage import BEHIND_S, OLDEST_S
+from agents.queued_jobs.reasons import RETRYABLE
 from agents.shared.api_server import ApiServerError
+from agents.shared.jobs import path
 from tests.agents.gpu_ledger.metering import Prometheus, T, of_pod, total
 from tests.agents.gpu_ledger.workloads import workload
 
@@ -22,6 +24,9 @@ PODS, CONFIG_MAPS = "/api/v1/namespaces/team-a/pods", "/api/v1/namespaces/team-a
 
 class StopError(Exception):
     """The collector is killed."""
+
+
+JOBS = [path(kind) for kind in RETRYABLE]
 
 
 class Cluster:
@@ -47,7 +52,10 @@ class Cluster:
         if path.endswith("/namespaces/team-a/workloads"):
             yield [self.job], "1"
             return
-        assert path == PODS
+        if path != PODS:
+            assert path in JOBS
+            yield [], "1"
+            return
         if self.forbids_pods:
             raise ApiServerError(403, "pods is forbidden")
         labels = {"batch.kubernetes.io/job-name": "train"}
@@ -58,7 +66,8 @@ class Cluster:
             yield from page
 
     def watched(self, path: str, version: str, seconds: float) -> Iterator[Any]:
-        yield {"type": "MODIFIED", "object": self.job}
+        if path not in JOBS:
+            yield {"type": "MODIFIED", "object": self.job}
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Mapping[str, Any]]:
         if method == "POST":
@@ -198,6 +207,8 @@ class Many(Cluster):
         return (200, {}) if path.endswith("admissionchecks/gpu-budget/status") else super().ask(method, path)
 
     def watched(self, path: str, version: str, seconds: float) -> Iterator[Any]:
+        if path in JOBS:
+            return iter(())
         assert version == "1"
         if self.listed:
             raise StopError
@@ -206,6 +217,9 @@ class Many(Cluster):
 
     def paged(self, path: str, **selectors: str) -> Iterator[tuple[list[Any], str]]:
         self.clock = T + 900
+        if path in JOBS:
+            yield [], "7"
+            return
         for page in range(self.PAGES):
             yield [self._body(path, page * self.PAGE + index) for index in range(self.PAGE)], "7"
 

@@ -82,7 +82,9 @@ def test_an_idle_session_is_announced_first_and_stopped_after_the_grace() -> Non
 )
 def test_what_protects_a_holder(pod: GpuPod, activity: Activity | None, state: str) -> None:
     due = dataclasses.replace(pod, stop_at=NOW - 1)
-    found = judge(holder(due), of(due, activity=activity), STOPPING, NOW)
+    # It worked an hour ago.
+    worked = of(due, activity=dataclasses.replace(SILENT, busiest=0.5))
+    found = judge(holder(due), of(due, activity=activity), STOPPING, NOW, worked)
     assert found.state == state
     expected = {BUSY: TAKE_BACK, CHECKPOINTED: TAKE_BACK, IDLE: STOP}
     assert found.action == expected.get(state, NOTHING)
@@ -108,6 +110,66 @@ def test_a_member_who_forges_checkpoints_or_restarts_holds_gpus_up_to_a_bound(
     # A pod that is too young for a proof is not asked about.
     young = dataclasses.replace(pod, began=NOW - 3600)
     assert judge(holder(young), of(young), POLICY, NOW, of(young)).state != IDLE
+
+
+def test_a_protected_holder_of_unknown_activity_keeps_its_announcement() -> None:
+    """Prometheus failed, or lost what was before its restart."""
+    due = changed(stop_at=NOW - 1, last_checkpoint=NOW - 1)
+    for long_activity in (None, {}, of(due, activity=dataclasses.replace(SILENT, coverage=0.5))):
+        found = judge(holder(due), of(due), STOPPING, NOW, long_activity)
+        assert (found.state, found.action) == (CHECKPOINTED, NOTHING)
+    assert judge(holder(due), of(due), STOPPING, NOW, of(due)).action == STOP
+    # A young one is no forger: it is withdrawn.
+    young = dataclasses.replace(due, began=NOW - 3600)
+    assert judge(holder(young), of(young), STOPPING, NOW).action == TAKE_BACK
+
+
+def replaced(*began: float, gpus: int = 2, most: int = 2) -> tuple[Holder, dict[PodKey, Activity]]:
+    """A job of one pod that is replaced at these times, seconds ago, with the figures of each since then."""
+    ends = [*began[1:], 0.0]
+    pods = [
+        changed(name=f"run-{number}", uid=str(number), gpus=gpus, began=NOW - at, started=NOW - at)
+        for number, at in enumerate(began)
+    ]
+    activity = {
+        (pod.namespace, pod.name): Activity(gpus, (at - end) / POLICY.bound_s, 0.0)
+        for pod, at, end in zip(pods, began, ends, strict=True)
+    }
+    found = Holder("Job", "team-vision", "run", (pods[-1],), "u", tuple(pods[:-1]), most)
+    return found, activity
+
+
+def test_a_job_whose_pods_are_replaced_is_as_old_as_its_first_pod() -> None:
+    """A member deletes the pod every 25 minutes: each new one looks as if it were starting."""
+    job, activity = replaced(6300, 4800, 3300, 1800, 300)
+    assert judge(job, {}, STOPPING, NOW, activity).action == ANNOUNCE
+    assert judge(job, {}, STOPPING, NOW).action == NOTHING
+    # One of them worked: a node was lost, and the job starts again.
+    first = ("team-vision", "run-0")
+    worked = {**activity, first: dataclasses.replace(activity[first], busiest=0.5)}
+    assert judge(job, {}, STOPPING, NOW, worked).state == STARTING
+    # It held no GPUs meanwhile: its queue preempted it; or it held more of them.
+    paused = {key: each for key, each in activity.items() if key != ("team-vision", "run-1")}
+    assert judge(job, {}, STOPPING, NOW, paused).state == STARTING
+    more, few = replaced(6300, 4800, 3300, 1800, 300, most=16)
+    assert judge(more, {}, STOPPING, NOW, few).state == STARTING
+    # Without figures of the pod that it has now, nothing is proven.
+    unseen = {key: each for key, each in activity.items() if key != ("team-vision", "run-4")}
+    assert judge(job, {}, STOPPING, NOW, unseen).state == STARTING
+    young, known = replaced(3600, 1800, 300)
+    assert judge(young, {}, STOPPING, NOW, known).state == STARTING
+
+
+def test_a_pod_that_came_later_puts_off_nothing() -> None:
+    job, activity = replaced(6300, 4800, 3300, 1800, 300)
+    before = dataclasses.replace(job.gone[-1], stop_at=NOW + 60)
+    announced = dataclasses.replace(job, gone=(*job.gone[:-1], before))
+    found = judge(announced, {}, STOPPING, NOW, activity)
+    assert (found.action, found.stop_at) == (ANNOUNCE, NOW + 60)
+    told = dataclasses.replace(announced, pods=(dataclasses.replace(job.pods[0], stop_at=NOW + 60),))
+    assert judge(told, {}, STOPPING, NOW, activity).action == NOTHING
+    later = judge(told, {}, STOPPING, NOW + 60, activity)
+    assert later.action == STOP
 
 
 def test_a_job_is_announced_and_not_stopped_unless_the_spec_says_otherwise() -> None:
@@ -138,7 +200,8 @@ def test_a_later_time_in_the_annotation_postpones_the_stop() -> None:
 
 def test_a_pod_that_came_later_is_announced_too() -> None:
     announced, new = changed(name="a", stop_at=NOW - 1), changed(name="b")
-    assert judge(holder(announced, new), of(announced, new), POLICY, NOW).action == ANNOUNCE
+    found = judge(holder(announced, new), of(announced, new), POLICY, NOW)
+    assert (found.action, found.stop_at) == (ANNOUNCE, NOW)
 
 
 TIMES = st.none() | st.floats(NOW - 1e5, NOW + 1e5)

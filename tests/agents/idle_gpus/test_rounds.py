@@ -50,9 +50,9 @@ class Server:
         if found is None or method == "GET":
             return (200, found) if found else (404, {})
         assert body["metadata"]["uid"] == found["metadata"]["uid"]
-        found["spec"] |= body["spec"]
+        found["spec"] |= body.get("spec") or {}
         for part in ("labels", "annotations"):
-            for key, value in body["metadata"][part].items():
+            for key, value in (body["metadata"].get(part) or {}).items():
                 found["metadata"][part].pop(key, None)
                 if value is not None:
                     found["metadata"][part][key] = value
@@ -149,6 +149,40 @@ def test_a_program_that_announces_checkpoints_without_work_is_found_idle(
     found.round()
     assert f'trainstack_idle_gpus{{namespace="{SPACE}"' in found.text
     assert {*ranges} == {45 * 60.0, 45 * 60.0 + 1800}
+
+
+def test_a_job_that_replaces_its_pods_is_announced_once_and_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The member deletes its pod every 12 minutes, which is shorter than the grace."""
+    server, job, workload = stack("Job")
+    clock, names = [time.time()], list[str]()
+    began: dict[str, float] = {}
+
+    def over(prometheus: str, query: str, begin: float, end: float, step_s: int) -> dict[str, Any]:
+        rows = []
+        for name, next_one in zip(names, [*names[1:], ""], strict=True):
+            last = min(end, began.get(next_one, end))
+            count = int((last - max(begin, began[name])) // step_s)
+            rows += [series(name, [0.0] * count, end=last, namespace=SPACE, gpu=gpu) for gpu in (0, 1)]
+        return answer(*rows)
+
+    monkeypatch.setattr(watch, "over", over)
+    monkeypatch.setattr(watch.time, "time", lambda: clock[0])
+    found = IdleWatch(server, argparse.Namespace(**{**vars(given([SPACE])), "startup_s": 3600}))  # type: ignore[arg-type]
+    start = clock[0]
+    owner = {"kind": "Job", "name": "train", "uid": job["metadata"]["uid"], "controller": True}
+    while workload["spec"].get("active", True) and clock[0] < start + 4 * 3600:
+        if (clock[0] - start) % 720 == 0:
+            names.append(f"train-{len(names)}")
+            began[names[-1]] = clock[0]
+            body = pod(names[-1], metadata={"ownerReferences": [owner], "labels": {}, "annotations": {}})
+            body["status"] |= {"startTime": stamp(clock[0]), "containerStatuses": [
+                {"state": {"running": {"startedAt": stamp(clock[0])}}}]}  # fmt: skip
+            server.pods = {SPACE: [body]}
+            server.objects = {key: one for key, one in server.objects.items() if "pods/" not in key}
+            server.objects[f"pods/{names[-1]}"] = body
+        found.round()
+        clock[0] += 60
+    assert 105 * 60 < clock[0] - start <= 125 * 60
 
 
 def given(namespaces: list[str]) -> argparse.Namespace:

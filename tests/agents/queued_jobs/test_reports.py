@@ -53,6 +53,58 @@ def test_an_event_is_of_the_job_and_has_the_fix() -> None:
     assert "kubectl label trainjob train trainstack.dev/retry=" in found["message"]
 
 
+LABEL, AGAIN, PATCH = "kubectl label", "kubectl replace --force", "kubectl patch job train"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "has", "lacks"),
+    [
+        # Kueue deletes a pod that it stops; the image of a Job cannot be changed.
+        ("Pod", workload(kind="Pod", active=False, conditions=LIMIT), AGAIN, LABEL),
+        ("Job", workload(active=False, conditions=LIMIT), AGAIN, "kubectl patch"),
+        ("JobSet", workload(kind="JobSet", active=False, conditions=LIMIT), f"{LABEL} jobset train", "{"),
+    ],
+)
+def test_the_fix_can_be_applied_to_the_kind_of_the_job(
+    kind: str, given: dict[str, Any], has: str, lacks: str
+) -> None:
+    server = Server()
+    reports = server.reports()
+    reports.observe(given, NOW, 0.0)
+    reports.send(NOW, SETTLED_S)
+    words = server.of("train")["RequeueLimit"]["message"]
+    assert has in words and lacks not in words and server.of("train")["RequeueLimit"]["type"] == "Warning"
+
+
+@pytest.mark.parametrize("kind", ["Job", "JobSet", "TrainJob"])
+def test_only_a_job_can_have_more_time(kind: str) -> None:
+    server = Server()
+    reports = server.reports()
+    given = running("86400")
+    given["metadata"]["ownerReferences"][0]["kind"] = kind
+    reports.observe(given, NOW, 0.0)
+    reports.send(NOW, SETTLED_S)
+    assert (PATCH in server.of("train")["EndsSoon"]["message"]) == (kind == "Job")
+
+
+def test_a_job_that_is_queued_again_has_no_event_of_its_last_end() -> None:
+    server = Server()
+    reports = server.reports()
+    reports.observe(workload(message="The workload is deactivated due to x", conditions=LIMIT), NOW, 0.0)
+    reports.send(NOW, SETTLED_S)
+    assert server.requests == []
+
+
+def test_a_job_whose_pods_still_end_has_the_reason_of_its_stop() -> None:
+    """Kueue sets the condition Requeued after their grace period."""
+    server = Server()
+    reports = server.reports()
+    ending = workload(active=False, conditions={**LIMIT, "QuotaReserved": ("QuotaReserved", "")})
+    reports.observe(ending, NOW, 0.0)
+    reports.send(NOW, SETTLED_S)
+    assert [*server.of("train")] == ["RequeueLimit"]
+
+
 def test_a_job_that_starts_soon_gets_none_and_its_memory_is_released() -> None:
     server = Server()
     reports = server.reports()
@@ -116,6 +168,53 @@ def test_writes_have_a_bound_and_one_team_delays_no_other() -> None:
         if at == 150:
             assert "Quota" in server.of("single")
     assert len(server.requests) <= BURST + 60 * minutes / EACH_S
+
+
+def test_a_group_of_pods_is_as_many_writes_as_it_has_pods() -> None:
+    """Its namespace waits for its next turn accordingly, and one call writes no more than is allowed."""
+    server = Server()
+    reports = server.reports()
+    for number in range(10):
+        group = workload(f"group-{number}", EXCEEDS, space="team-groups", kind="Pod")
+        owner = group["metadata"]["ownerReferences"][0]
+        group["metadata"]["ownerReferences"] = [
+            {**owner, "name": f"group-{number}-{pod}", "uid": f"group-{number}-{pod}"} for pod in range(8)
+        ]
+        reports.observe(group, NOW, 0.0)
+    for number in range(BURST):
+        reports.observe(workload(f"single-{number}", EXCEEDS), NOW, 0.0)
+    reports.send(NOW, SETTLED_S)
+    assert len(server.requests) == BURST
+    assert sum(space == "team-a" for space, _ in server.events) == BURST / 2
+
+
+def test_writes_that_fail_or_are_repeated_count_for_their_team() -> None:
+    """A member can delete Events: to repeat one is then two writes."""
+    server = Server()
+    reports = server.reports()
+    for space in ("team-deletes", "team-a"):
+        for number in range(60):
+            reports.observe(workload(f"job-{number}", EXCEEDS, space=space), NOW, 0.0)
+    at = SETTLED_S
+    while len(server.events) < 120:
+        reports.send(NOW, at)
+        at += 60
+    server.events = {key: body for key, body in server.events.items() if key[0] != "team-deletes"}
+    server.requests.clear()
+    reports.send(NOW, at + REPEAT_S)
+    writes = [path.split("/")[4] for _, path in server.requests]
+    assert abs(writes.count("team-a") - writes.count("team-deletes")) <= 2
+
+
+def test_a_job_in_another_form_delays_no_other() -> None:
+    server = Server()
+    reports = server.reports()
+    odd = workload("odd", EXCEEDS)
+    del odd["metadata"]["ownerReferences"][0]["uid"]
+    for one in (odd, workload("sound", EXCEEDS)):
+        reports.observe(one, NOW, 0.0)
+    reports.send(NOW, SETTLED_S)
+    assert server.of("sound")
 
 
 def test_a_refused_event_is_tried_again_later_and_stops_no_other() -> None:

@@ -20,11 +20,18 @@ def workload(
     conditions: dict[str, tuple[str, str]] | None = None,
     **status: Any,
 ) -> dict[str, Any]:
-    """A Workload; `message`: why it has no quota; `conditions`: reason and message of those that are true."""
+    """A Workload; `message`: why it has no quota; `conditions`: reason and message of those that are true.
+
+    As Kueue writes it, one that it stopped has the condition Requeued once its pods have ended.
+    """
     rows = [
         {"type": each, "status": "True", "reason": reason, "message": text, "lastTransitionTime": stamp(NOW)}
         for each, (reason, text) in (conditions or {}).items()
     ]
+    reason, text = (conditions or {}).get("Evicted", ("", ""))
+    if reason.startswith("DeactivatedDueTo") and "QuotaReserved" not in (conditions or {}):
+        rows.append({"type": "Requeued", "status": "False", "reason": reason, "message": text,
+                     "lastTransitionTime": stamp(NOW)})  # fmt: skip
     if message:
         rows.append({"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": message,
                      "lastTransitionTime": stamp(NOW)})  # fmt: skip
@@ -32,7 +39,7 @@ def workload(
     return {
         "metadata": {
             "name": f"job-{name}", "namespace": space, "uid": f"w-{space}-{name}", "labels": {},
-            "annotations": {}, "ownerReferences": [owner],
+            "annotations": {}, "ownerReferences": [owner], "resourceVersion": "1", "generation": 1,
         },
         "spec": {"active": active},
         "status": {"conditions": rows, **status},

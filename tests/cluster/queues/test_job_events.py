@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from agents.queued_jobs.reasons import of_workload
 from agents.queued_jobs.reports import REPEAT_S, SETTLED_S, Reports
+from agents.queued_jobs.retries import Retries
 from agents.shared.api_server import ApiServer
 from agents.shared.kueue import RETRY_LABEL
-from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
+from components.kubernetes.queueing.kueue import API_VERSION, PRIORITY_LABEL, QUEUE_NAME_LABEL
 from components.kubernetes.queueing.kueue_values import MOST_REQUEUES
 from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.control_plane import ControlPlane
@@ -55,11 +57,12 @@ def pod_spec() -> Object:
     return {"restartPolicy": "Never", "containers": [container], "tolerations": tolerant}
 
 
-def job_set(name: str, namespace: str) -> Object:
+def job_set(name: str, namespace: str, labels: Mapping[str, str] | None = None) -> Object:
     spec = {"backoffLimit": 0, "template": {"spec": pod_spec()}}
     row = {"name": "workers", "replicas": 1, "template": {"spec": spec}}
     return {
-        "apiVersion": JOB_SET[0], "kind": "JobSet", "metadata": {"name": name, "namespace": namespace},
+        "apiVersion": JOB_SET[0], "kind": "JobSet",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
         "spec": {"replicatedJobs": [row]},
     }  # fmt: skip
 
@@ -75,9 +78,17 @@ def test_each_kind_of_job_has_an_event_with_reason_and_fix(
     head = {"name": "alone", "namespace": namespace}
     api.create({"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": pod_spec()})
     lab.submit("Research", "runs", gpus=1)
+    # Kueue creates no Workload of these.
+    lab.submit("Research", "urgent", gpus=1, priority="urgent")
+    api.create(job_set("urgent-set", namespace, {PRIORITY_LABEL: "urgent"}))
+    urgent = short("urgent-trained", 1)
+    lab.create(
+        namespace, {**urgent, "metadata": {**urgent["metadata"], "labels": {PRIORITY_LABEL: "urgent"}}}
+    )
     expected = {
         (*JOB_SET, "set"): "NeverFits", (*TRAIN_JOB, "trained"): "NeverFits", (*JOB, "large"): "NeverFits",
-        (*JOB, "queue"): "NoSuchQueue", (*POD, "alone"): "NeverFits",
+        (*JOB, "queue"): "NoSuchQueue", (*POD, "alone"): "NeverFits", (*JOB, "urgent"): "NoSuchPriority",
+        (*JOB_SET, "urgent-set"): "NoSuchPriority", (*TRAIN_JOB, "urgent-trained"): "NoSuchPriority",
     }  # fmt: skip
     for (version, kind, name), reason in expected.items():
         found = api.get(version, kind, name, namespace)
@@ -86,6 +97,7 @@ def test_each_kind_of_job_has_an_event_with_reason_and_fix(
             lambda found=found, name=name: (name, events(api, found)),  # type: ignore[misc]
         )
         assert row["type"] == "Warning" and row["count"] == 1 and "Fix: " in row["message"], name
+    assert "production, default, sweep" in events(api, lab.job("urgent"))["NoSuchPriority"]["message"]
     # Kueue's own message, and no Event of a job that runs.
     assert "nvidia.com/gpu" in events(api, lab.job("large"))["NeverFits"]["message"]
     _is_repeated(api, lab, standing, monkeypatch)
@@ -94,16 +106,16 @@ def test_each_kind_of_job_has_an_event_with_reason_and_fix(
     for version, kind, name in expected:
         api.delete(version, kind, name, namespace, propagation="Background")
     lab.finish("runs")
+    # The quota of objects is counted anew while they go: a request meanwhile may be refused (409).
+    left = [*(one for one in expected), (*JOB, "runs")]
+    eventually(lambda: all(api.find(*one, namespace) is None for one in left), "they are gone")
+    eventually(lambda: not api.list("v1", "Pod", namespace), "their pods are gone")
 
 
 def _is_repeated(api: KubernetesApi, lab: Lab, standing: Standing, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process with the same account continues the Event of the first, and repeats it later."""
-    host, port = api.access.server.removeprefix("https://").split(":")
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
-    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
-    (account,) = standing.folder.iterdir()
     refused: list[str] = []
-    server = ApiServer(account)
+    server = _connected(api, standing, monkeypatch)
     reports = Reports(server, refused.append)
     reports.observe(lab.workload("large"), server.now(), 0.0)
     for at, count in ((SETTLED_S, 1), (SETTLED_S + REPEAT_S, 2)):
@@ -111,10 +123,48 @@ def _is_repeated(api: KubernetesApi, lab: Lab, standing: Standing, monkeypatch: 
         assert events(api, lab.job("large"))["NeverFits"]["count"] == count, refused
 
 
-def test_a_job_at_the_requeue_limit_starts_again_with_all_its_attempts(
-    plane: ControlPlane, api: KubernetesApi, lab: Lab, standing: Standing
+def _connected(api: KubernetesApi, standing: Standing, monkeypatch: pytest.MonkeyPatch) -> ApiServer:
+    """A connection with the account of the program."""
+    host, port = api.access.server.removeprefix("https://").split(":")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+    (account,) = standing.folder.iterdir()
+    return ApiServer(account)
+
+
+def _is_stopped_by_an_administrator(
+    plane: ControlPlane, api: KubernetesApi, lab: Lab, monkeypatch: pytest.MonkeyPatch, standing: Standing
 ) -> None:
+    """A retry that waits for quota is stopped, which no label undoes, and resumed."""
     (namespace,) = standing.namespaces
+    lab.submit("Research", "all", gpus=8, pods=3)
+    lab.runs("all")
+    with KubernetesApi(member(plane, api, namespace)) as ada:
+        ada.patch(*JOB, "stuck", {"metadata": {"labels": {RETRY_LABEL: "1"}}}, namespace)
+    eventually(lambda: "unused quota" in lab.refusal("stuck"), lambda: lab.workload("stuck"))
+    name = lab.workload("stuck")["metadata"]["name"]
+    api.patch(API_VERSION, "Workload", name, {"spec": {"active": False}}, namespace)
+    workload = lab.workload("stuck")
+    # Kueue leaves it as it was.
+    assert lab.condition("stuck", "Evicted")["reason"] == "DeactivatedDueToRequeuingLimitExceeded"
+    server = _connected(api, standing, monkeypatch)
+    retries = Retries(server)
+    retries.observe(workload)
+    retries.obey(lambda uid: "2", server.now())
+    assert lab.workload("stuck")["spec"]["active"] is False
+    reason = of_workload(lab.workload("stuck"), server.now())
+    assert reason and reason.kind == "deactivated"
+    api.patch(API_VERSION, "Workload", name, {"spec": {"active": True}}, namespace)
+    lab.finish("all")
+
+
+def test_a_job_at_the_requeue_limit_starts_again_with_all_its_attempts(
+    plane: ControlPlane,
+    api: KubernetesApi,
+    lab: Lab,
+    standing: Standing,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lab.submit("Research", "stuck", gpus=1, pod=NOWHERE)
     lab.runs("stuck")
 
@@ -127,8 +177,7 @@ def test_a_job_at_the_requeue_limit_starts_again_with_all_its_attempts(
     row = eventually(lambda: events(api, lab.job("stuck")).get("RequeueLimit"), lambda: lab.workload("stuck"))
     assert f"kubectl label job stuck {RETRY_LABEL}=" in row["message"]
     assert lab.workload("stuck")["spec"]["active"] is False
-    with KubernetesApi(member(plane, api, namespace)) as ada:
-        ada.patch(*JOB, "stuck", {"metadata": {"labels": {RETRY_LABEL: "1"}}}, namespace)
+    _is_stopped_by_an_administrator(plane, api, lab, monkeypatch, standing)
     lab.runs("stuck")
     workload = lab.workload("stuck")
     assert workload["spec"]["active"] is True and "requeueState" not in workload["status"]

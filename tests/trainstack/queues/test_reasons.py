@@ -121,8 +121,12 @@ def test_reasons_without_a_condition() -> None:
     assert why(job("a", active=False, away=away)) == closed
     # A message of an earlier attempt is no reason of this one.
     reset = (AdmissionCheck("gpu-budget", "Pending", "Reset to Pending after eviction. Previously: Ready"),)
-    limit = {"Evicted": replace(condition(), reason="DeactivatedDueToRequeuingLimitExceeded")}
+    evicted = replace(condition(), reason="DeactivatedDueToRequeuingLimitExceeded")
+    limit = {"Evicted": evicted, "Requeued": replace(evicted, true=False)}
     assert why(job("a", active=False, checks=reset, conditions=limit)).kind == "requeue limit"
+    # Queued again since, and then stopped by an administrator: Kueue leaves Evicted as it was.
+    stopped = {**limit, "Requeued": replace(evicted, reason="Reactivated")}
+    assert why(job("a", active=False, conditions=stopped)).kind == "deactivated"
     held = replace(running("a"), conditions={"QuotaReserved": condition()})
     checked = replace(
         held, checks=(AdmissionCheck("nodes", "Pending", "no capacity"), AdmissionCheck("x", "Ready", ""))

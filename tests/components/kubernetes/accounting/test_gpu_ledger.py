@@ -54,11 +54,12 @@ def test_it_reads_workloads_and_writes_only_what_it_answers_and_books_of_teams(g
         "workloads": {"list", "watch", "patch"},
         "workloads/status": {"patch"},
         "admissionchecks/status": {"patch"},
+        **{kind: {"list", "watch"} for kind in ("jobs", "jobsets", "trainjobs")},
+        "workloadpriorityclasses": {"list"},
     }
     assert rules(graph, "gpu-ledger-books") == {
         "configmaps": {"get", "create", "update"},
         "events": {"create", "patch"},
-        **{kind: {"list"} for kind in ("jobs", "jobsets", "trainjobs")},
     }
     bound = {
         one.properties["metadata"]["namespace"]
