@@ -74,7 +74,10 @@ def holders(objects: Iterable[Mapping[str, Any]], interactive_pools: Sequence[st
         if pod is not None:
             kind, name, uid = _held_by(body)
             found.setdefault((kind, pod.namespace, name, uid), []).append(pod)
-    return [Holder(*about, tuple(pods), uid) for (*about, uid), pods in found.items()]
+    return [
+        Holder(kind, namespace, name, tuple(pods), uid)
+        for (kind, namespace, name, uid), pods in found.items()
+    ]
 
 
 def bare(pod: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -166,8 +166,8 @@ def test_a_job_that_replaces_its_pods_is_announced_once_and_stopped(monkeypatch:
         return answer(*rows)
 
     monkeypatch.setattr(watch, "over", over)
-    monkeypatch.setattr(watch.time, "time", lambda: clock[0])
-    found = IdleWatch(server, argparse.Namespace(**{**vars(given([SPACE])), "startup_s": 3600}))  # type: ignore[arg-type]
+    monkeypatch.setattr("agents.idle_gpus.watch.time.time", lambda: clock[0])
+    found = IdleWatch(server, argparse.Namespace(**{**vars(given([SPACE])), "startup_s": 3600}))
     start = clock[0]
     owner = {"kind": "Job", "name": "train", "uid": job["metadata"]["uid"], "controller": True}
     while workload["spec"].get("active", True) and clock[0] < start + 4 * 3600:
