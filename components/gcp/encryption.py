@@ -71,18 +71,8 @@ def encryption_key(
 def service_agent(project_number: pulumi.Input[str], name: str) -> pulumi.Output[str]:
     """The IAM member of a service of Google in a project, such as `container-engine-robot` of GKE.
 
-    It exists once the service's API is enabled. Source: IAM documentation, "Service agents".
+    `components.gcp.agents` creates it. Source: IAM documentation, "Service agents".
     """
     return pulumi.Output.concat(
         "serviceAccount:service-", project_number, "@", name, ".iam.gserviceaccount.com"
     )
-
-
-def gke_agent(project_number: pulumi.Input[str]) -> pulumi.Output[str]:
-    """The agent of GKE, which encrypts the API server's storage."""
-    return service_agent(project_number, "container-engine-robot")
-
-
-def compute_agent(project_number: pulumi.Input[str]) -> pulumi.Output[str]:
-    """The agent of Compute Engine, which encrypts disks of nodes and of claims."""
-    return service_agent(project_number, "compute-system")

@@ -27,3 +27,11 @@ _AGENTS: Mapping[str, str] = {
 def email(service: str, number: str) -> str:
     """The agent of an API such as `sqladmin.googleapis.com` in the project of a number; empty if unknown."""
     return _AGENTS.get(service, "").format(number=number)
+
+
+def created_on_request(number: str) -> set[str]:
+    """Addresses of agents that a new project has not yet.
+
+    That of Cloud Storage comes with the first question for it, which the provider's function asks.
+    """
+    return {one.format(number=number) for api, one in _AGENTS.items() if api != "storage.googleapis.com"}

@@ -34,8 +34,9 @@ def run(environment: Mapping[str, str], folders: Folders, folder: Path) -> int:
     DocumentError for an environment without a job; it becomes the job's failure reason, too.
     """
     environment = dict(environment)  # a copy: changes of this process do not reach the script
-    with Supervisor() as supervisor:
+    with Supervisor() as supervisor, services.copies_of(environment, folders, say) as copies:
         try:
+            copies.restore()
             place = services.find_node(environment, folders)
             declared = settings.read(environment)
             _check(declared.script, folder)

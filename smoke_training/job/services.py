@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from smoke_training.job.aws import node as sagemaker
 from smoke_training.job.aws.folders import BASE, MOVED, TRIAL, below
 from smoke_training.job.folders import Folders
 from smoke_training.job.gcp import node as vertex
-from smoke_training.job.gcp.folders import in_buckets
+from smoke_training.job.gcp.folders import BucketFolders, local
 from smoke_training.job.job_node import ALONE, JobNode
 
 POLL_S = 0.2
@@ -17,8 +19,32 @@ POLL_S = 0.2
 def folders_of(environment: Mapping[str, str], base: Path | None = None) -> Folders:
     """Return the folders below `base`, else the service's, else those below /opt/ml."""
     if base is None and vertex.CLUSTER_SPEC in environment:
-        return in_buckets(environment)
+        return local()
     return below(base or Path(environment.get(MOVED) or BASE), environment.get(TRIAL, ""))
+
+
+class CopiedByService:
+    """Folders that the service itself copies, as SageMaker does."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """Nothing is left."""
+
+    def restore(self) -> None:
+        """Everything is there."""
+
+
+def copies_of(
+    environment: Mapping[str, str], folders: Folders, say: Callable[[str], None]
+) -> BucketFolders | CopiedByService:
+    """Return what copies the folders of this job."""
+    if vertex.CLUSTER_SPEC in environment:
+        return BucketFolders(environment, folders, say)
+    return CopiedByService()
 
 
 def find_node(

@@ -7,12 +7,13 @@ import pulumi_gcp as gcp
 
 from components.base import Component, Options
 from components.gcp import iam
+from components.gcp.agents import COMPUTE, GKE, agent
 from components.gcp.cluster import settings
 from components.gcp.cluster.cluster_args import GcpClusterArgs, cluster_problems
 from components.gcp.cluster.logs import keep_control_plane_logs
 from components.gcp.cluster.node_account import node_account
 from components.gcp.cluster.system_pool import system_pool
-from components.gcp.encryption import compute_agent, encryption_key, gke_agent
+from components.gcp.encryption import encryption_key
 from components.ordering import after
 from infra.errors import UserError
 from infra.naming import sanitize
@@ -67,7 +68,10 @@ class GcpCluster(Component):
             f"{name}-key",
             location=args["region"],
             purpose="Kubernetes secrets and boot disks",
-            users={"gke": gke_agent(number), "compute": compute_agent(number)},
+            users={
+                what: agent(self, f"{name}-{what}-agent", service, project=args["project"], number=number)
+                for what, service in (("gke", GKE), ("compute", COMPUTE))
+            },
         ).id
         self.node_service_account = node_account(self, name, project=args["project"])
         # Before the cluster: logs of its creation are kept, too.

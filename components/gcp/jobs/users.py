@@ -1,12 +1,13 @@
 """Further users of the key of the buckets: disks of notebooks, and jobs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
+from components.gcp.agents import COMPUTE, agent
 from components.gcp.tracking.agents import may_use_key
 from components.ordering import after
 
@@ -18,14 +19,16 @@ class GcpKeyUsersArgs(TypedDict):
 
     key_id: pulumi.Input[str]
     """`projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>`."""
+    project: str
+    """Id of the project."""
+    project_number: pulumi.Input[str]
+    """Number of that project."""
     services: Sequence[str]
-    """APIs whose service agents are created, such as `aiplatform.googleapis.com`."""
-    members: Mapping[str, pulumi.Input[str]]
-    """Existing IAM members, by a short name of each."""
+    """APIs whose service agents use the key, such as `aiplatform.googleapis.com`."""
 
 
 class GcpKeyUsers(Component):
-    """Permissions to use one key.
+    """Permissions to use one key: of services, and of Compute Engine for disks.
 
     *Untested in a real project.*
     """
@@ -39,15 +42,15 @@ class GcpKeyUsers(Component):
             may_use_key(self, f"{name}-{api.partition('.')[0]}", api, args["key_id"])
             for api in args["services"]
         ]
-        rights += [
+        project, number = args["project"], args["project_number"]
+        rights.append(
             gcp.kms.CryptoKeyIAMMember(
-                f"{name}-{who}-use",
+                f"{name}-disks-use",
                 crypto_key_id=args["key_id"],
                 role=_USES,
-                member=member,
+                member=agent(self, f"{name}-disks-agent", COMPUTE, project=project, number=number),
                 opts=self.child(),
             )
-            for who, member in args["members"].items()
-        ]
+        )
         self.key_id = after(pulumi.Output.from_input(args["key_id"]), rights)
         self.register_declared()

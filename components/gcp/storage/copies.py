@@ -14,7 +14,7 @@ import pulumi_gcp as gcp
 
 from components.base import Component, Options
 from components.gcp import iam
-from components.gcp.storage.agents import LUSTRE, agent
+from components.gcp.agents import LUSTRE, agent
 from infra.naming import sanitize
 
 CHECKPOINTS, DATASETS = "checkpoints", "datasets"

@@ -7,9 +7,9 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
+from components.gcp.agents import FILESTORE, agent
 from components.gcp.encryption import encryption_key
 from components.gcp.storage.access_log import GcpAccessLog
-from components.gcp.storage.agents import FILESTORE, agent
 from components.gcp.storage.bucket import GcpBucket, GcpBucketArgs
 from components.gcp.storage.copies import GcpLustreCopies
 from components.gcp.storage.homes import GcpHomes, GcpHomesArgs

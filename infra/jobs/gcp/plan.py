@@ -12,7 +12,7 @@ COMMAND = ("python3", f"{VERTEX_CODE}/{WRAPPER}", "job")
 
 
 def part(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) -> ServicePart:
-    """A run as one custom job: code, checkpoints and data stay in their buckets, which it mounts."""
+    """A run as one custom job: its wrapper copies code, checkpoints and data from their buckets."""
     outputs, machine = order.outputs, order.machine.machine
     known, cpus = jobs.machines.get(machine), facts.cpu_type(machine)
     gpu = facts.machine_types.get(machine)

@@ -37,6 +37,8 @@ class CloudStorage:
             Method("GET", bucket, self._bucket),
             Method("GET", f"{bucket}/o", self._list),
             Method("GET", f"{bucket}/o/(?P<object>.+)", self._get),
+            # Google's own library reads content there.
+            Method("GET", f"download/{bucket}/o/(?P<object>.+)", self._get),
             Method("DELETE", f"{bucket}/o/(?P<object>.+)", self._delete),
             Method("POST", r"upload/storage/v1/b/(?P<bucket>[^/]+)/o", self._insert),
         )

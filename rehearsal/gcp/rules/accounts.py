@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
+from rehearsal.gcp import service_agents
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block, without_services
 
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
@@ -139,3 +140,25 @@ def _disk(inputs: Properties) -> Iterator[Violation]:
     size, least = settings.get("diskSize"), 20 if settings.get("diskType") == "HYPERDISK_BALANCED" else 10
     if isinstance(size, int | float) and size < least:
         yield Violation("settings.diskSize", f"{int(size)} GB is below the minimum of {least}")
+
+
+@BOOK.rule_around(
+    "GCP-IAM-004",
+    *_MEMBERSHIPS,
+    source="hashicorp/terraform-provider-google google/tpgiamresource/iam.go (gives up on a member that does "
+    "not exist); IAM documentation, Service agents (created some time after the API is enabled)",
+)
+def _agent(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """The agent of a service is no member before it is created, as by a service identity."""
+    member = inputs.get("member")
+    if world.preview or not isinstance(member, str):
+        return
+    email = member.removeprefix("serviceAccount:")
+    made = {one.outputs.get("email") for one in world.all("projects/serviceIdentity:ServiceIdentity")}
+    if email in service_agents.created_on_request(world.number) - made:
+        yield Violation(
+            "member",
+            f"Error 400: Service account {email} does not exist.",
+            "Create a projects.ServiceIdentity for its API, and let this resource depend on it.",
+            "badRequest",
+        )

@@ -1,6 +1,7 @@
 """CustomJobs of Vertex AI (pure): checked against the service's API description, not run against it."""
 
 import re
+import shlex
 
 from smoke_training.launchers.managed import START, part_of, start, unpacked
 from smoke_training.launchers.pods import Body, given
@@ -11,8 +12,38 @@ from smoke_training.launchers.runplan import RunPlan, RunPlanError, VertexOption
 VERTEX_CODE, VERTEX_FOLDER = "/tmp/trainstack/code", "/tmp/trainstack/run"  # noqa: S108 - the container's own
 IAP = "trainstack-iap"
 """MLFLOW_TRACKING_AUTH of a server behind Identity-Aware Proxy: our plug-in for mlflow (`record.gcp.iap`)."""
-# Mount point of buckets (documentation, "Prepare training code").
-BUCKETS = "/gcs"
+# Program that copies the objects below a gs://bucket/folder/ into a folder, with the permissions of the job's
+# account; `job.gcp.folders` has the reason. The code is what brings everything else, so this is all that a
+# request contains. Source: Cloud Storage JSON API v1, objects.list and objects.get. No single quotes.
+FETCH = """
+import json, os, sys, time, urllib.error, urllib.request
+from urllib.parse import quote
+uri, folder = sys.argv[1:]
+bucket, _, prefix = uri[5:].partition("/")
+api = (os.environ.get("STORAGE_EMULATOR_HOST") or "https://storage.googleapis.com").rstrip("/")
+host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
+def get(url, headers, left=5):
+    try:
+        request = urllib.request.Request(url, headers=headers)
+        return urllib.request.urlopen(request, timeout=60).read()
+    except (OSError, EOFError) as error:
+        code = getattr(error, "code", 503)
+        if not left or (code < 500 and code not in (408, 429)):
+            why = error.read(500).decode(errors="replace") if hasattr(error, "read") else error
+            sys.exit(f"trainstack: the code in {uri} cannot be read: {code}: {why}")
+        time.sleep(2 ** (5 - left))
+        return get(url, headers, left - 1)
+account = f"http://{host}/computeMetadata/v1/instance/service-accounts/default/token"
+token = json.loads(get(account, {"Metadata-Flavor": "Google"}))["access_token"]
+own, objects = {"Authorization": f"Bearer {token}"}, f"{api}/storage/v1/b/{bucket}/o"
+names = [one["name"] for one in json.loads(get(f"{objects}?prefix={quote(prefix)}", own)).get("items", ())]
+os.makedirs(folder, exist_ok=True)
+for name in names:
+    content = get(f"{objects}/{quote(name, safe=str())}?alt=media", own)
+    with open(os.path.join(folder, os.path.basename(name)), "wb") as file:
+        file.write(content)
+names or sys.exit(f"trainstack: {uri} has no objects")
+"""
 # A repeated request has the same name: only the service distinguishes its jobs, by an id in all replicas.
 # Source: googleapis/python-aiplatform training_utils/environment_variables.py, and
 # training_utils/cloud_profiler, where it is the id of the job's experiment. It is not documented, so the time
@@ -62,11 +93,6 @@ def custom_job(plan: RunPlan) -> Body:
     return given(job)
 
 
-def mounted(uri: str) -> str:
-    """Return the mounted path of `gs://bucket/folder` in a job of Vertex AI."""
-    return f"{BUCKETS}/{uri.removeprefix('gs://').rstrip('/')}"
-
-
 def label_key(key: str) -> str:
     """Return a key in the form of Google Cloud labels: `trainstack:stack` is `trainstack-stack`.
 
@@ -86,15 +112,13 @@ def label_value(value: str) -> str:
 def _bring(plan: RunPlan, place: VertexOptions) -> str:
     """Return the prefix of the node's command that brings the code from a bucket.
 
-    Packed code is copied before its check: the bucket is mounted, and could change after it.
+    It is copied before its check: the bucket could change after it.
     """
     if place.code_uri is None:
         return ""
-    source = mounted(place.code_uri)
-    if not place.packed:
-        return f"set -e; mkdir -p {VERTEX_FOLDER}; ln -sfn {source} {VERTEX_CODE}; "
-    copy = f"mkdir -p {VERTEX_CODE}; cp {source}/* {VERTEX_CODE}/; "
-    return f"set -e; {copy}{unpacked(plan, VERTEX_CODE, VERTEX_FOLDER)}"
+    source = shlex.quote(f"{place.code_uri.rstrip('/')}/")
+    copy = f"set -e; mkdir -p {VERTEX_FOLDER}; python3 -c '{FETCH}' {source} {VERTEX_CODE}; "
+    return f"{copy}{unpacked(plan, VERTEX_CODE, VERTEX_FOLDER)}" if place.packed else copy
 
 
 def _worker_pool(plan: RunPlan, place: VertexOptions, count: int) -> Body:

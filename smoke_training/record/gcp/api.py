@@ -20,7 +20,7 @@ from smoke_training.launchers.gcp.vertex import IAP
 ATTEMPTS = 2
 WAKING_S = 60.0
 """Timeout for a server scaled to zero: MLflow on Cloud Run starts in about 20."""
-_STORAGE = "https://storage.googleapis.com"
+STORAGE = "https://storage.googleapis.com"
 _ACCOUNT = "computeMetadata/v1/instance/service-accounts/default"
 _SIGNED_S, _EARLY_S, _SIGN_S = 3600, 300, 10.0
 
@@ -116,7 +116,7 @@ def put_object(uri: str, content: bytes, seconds: float) -> None:
     """Write one object, `gs://bucket/key` (Cloud Storage JSON API v1, objects.insert)."""
     place, patience = urlsplit(uri), seconds / (ATTEMPTS * 2)
     # Google's own library reads another address from it.
-    api = os.environ.get("STORAGE_EMULATOR_HOST") or _STORAGE
+    api = os.environ.get("STORAGE_EMULATOR_HOST") or STORAGE
     query = f"uploadType=media&name={quote(place.path.lstrip('/'), safe='')}"
     headers = {**authorization(patience), "Content-Type": "application/octet-stream"}
     request(f"{api.rstrip('/')}/upload/storage/v1/b/{place.netloc}/o?{query}", headers, content, patience)

@@ -9,7 +9,6 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.gcp.apis import GcpApis
-from components.gcp.encryption import compute_agent
 from components.gcp.jobs.folders import CODE, GcpJobFolders
 from components.gcp.jobs.person import GcpPerson
 from components.gcp.jobs.roles import GcpJobRoles
@@ -95,8 +94,9 @@ class GcpJobs:
             f"{spec.name}-key-users",
             {
                 "key_id": tiers.key_id,
+                "project": self._on.project,
+                "project_number": self._number,
                 "services": ["aiplatform.googleapis.com"],
-                "members": {"disks": compute_agent(self._number)},
             },
             self._on_gcp,
         )

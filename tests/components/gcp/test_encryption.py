@@ -6,7 +6,8 @@ from typing import Any
 import pulumi
 
 from components.base import Component
-from components.gcp.encryption import compute_agent, encryption_key, gke_agent
+from components.gcp.agents import COMPUTE, GKE, agent
+from components.gcp.encryption import encryption_key
 from tests.components.graph import Graph, deploy_graph
 
 AGENTS = {
@@ -22,12 +23,16 @@ class Consumer(pulumi.CustomResource):
 
 def key(name: str = "dev-cluster-key", *, keep: bool = False) -> Graph:
     def program() -> Mapping[str, pulumi.Input[Any]]:
+        cluster, number = Component("dev-cluster"), "123456789012"
         made = encryption_key(
-            Component("dev-cluster"),
+            cluster,
             name,
             location="us-central1",
             purpose="Kubernetes secrets",
-            users={"gke": gke_agent("123456789012"), "compute": compute_agent("123456789012")},
+            users={
+                what: agent(cluster, f"{what}-agent", service, project="ml", number=number)
+                for what, service in (("gke", GKE), ("compute", COMPUTE))
+            },
             keep=keep,
         )
         Consumer("disk", key=made.id)
@@ -42,6 +47,13 @@ def test_only_those_who_are_named_may_use_it_and_for_nothing_but_encryption() ->
     assert {grant["member"] for grant in grants.values()} == set(AGENTS.values())
     assert {grant["role"] for grant in grants.values()} == {"roles/cloudkms.cryptoKeyEncrypterDecrypter"}
     assert {grant["cryptoKeyId"] for grant in grants.values()} == {"dev-cluster-key-id"}
+
+
+def test_a_service_is_granted_the_key_once_its_agent_exists() -> None:
+    for user in AGENTS:
+        assert f"ServiceIdentity:{user}-agent" in key().waits_for(
+            f"CryptoKeyIAMMember:dev-cluster-key-{user}"
+        )
 
 
 def test_whatever_encrypts_waits_for_the_right_to_do_so() -> None:

@@ -16,6 +16,7 @@ from trainstack.preflight.gcp import (
     identity,
     jobs,
     leftovers,
+    members,
     permissions,
     places,
     policies,
@@ -61,6 +62,7 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
     "scheduler": places.scheduler,
     "job-quotas": jobs.room,
     "job-reservations": jobs.reserved,
+    "tracking-login": members.login,
     "alert-mail": alerts.mail,
 }
 

@@ -6,7 +6,7 @@ from infra.catalog.gcp.deploying import permissions
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.project import Project
 
-_CHECK, _ACCOUNT = "billing", "billing-account"
+_CHECK, _ACCOUNT, _DOLLARS = "billing", "billing-account", "USD"
 
 
 def enabled(project: Project) -> Iterator[Answer]:
@@ -31,10 +31,16 @@ def enabled(project: Project) -> Iterator[Answer]:
 def account(project: Project) -> Iterator[Answer]:
     """The billing account is open, and the deployer can manage a budget in it."""
     name = _account(project)
-    if not project.asked("cloudbilling.billingAccounts.get", name=name).get("open"):
+    about = project.asked("cloudbilling.billingAccounts.get", name=name)
+    currency = str(about.get("currencyCode") or _DOLLARS)
+    if not about.get("open"):
         fix = "Open it in the console, or name another one under on.billing_account."
         yield Answer(_ACCOUNT, State.SHORT, f"{name} is closed", fix)
         return
+    if currency != _DOLLARS:
+        text = f"{name} is billed in {currency}: the Budget API accepts only amounts in its own currency"
+        fix = "Name an account in US dollars: budgets and prices of the stack are in them."
+        yield Answer(_ACCOUNT, State.SHORT, text, fix)
     wanted = sorted({one for row in permissions().values() if row.on == "billing" for one in row.permissions})
     method = "cloudbilling.billingAccounts.testIamPermissions"
     granted = project.asked(method, resource=name, permissions=wanted).get("permissions") or ()

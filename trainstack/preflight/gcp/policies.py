@@ -1,8 +1,10 @@
 """The check of organization policies that apply to the project and would block the deployment.
 
 Policies that the stack satisfies are not checked: nodes are Shielded VMs with secure boot
-(compute.requireShieldedVm) without external addresses (compute.vmExternalIpAccess), and nodes of GKE support
-OS Login (compute.requireOsLogin).
+(compute.requireShieldedVm) without external addresses (compute.vmExternalIpAccess), nodes of GKE support
+OS Login (compute.requireOsLogin), buckets have uniform access (storage.uniformBucketLevelAccess), accounts
+have no keys (iam.disableServiceAccountKeyCreation), and none is a default one
+(iam.automaticIamGrantsForDefaultServiceAccounts). New organizations enforce most of these.
 """
 
 import re
@@ -11,10 +13,11 @@ from typing import Final
 
 from infra.stackspec.layouts import SmallLayout
 from trainstack.preflight.answers import Answer, State
-from trainstack.preflight.gcp import apis
+from trainstack.preflight.gcp import apis, members
 from trainstack.preflight.gcp.project import Project, Row
 
 _CHECK: Final = "organization-policies"
+_DOMAINS: Final = "iam.allowedPolicyMemberDomains"
 _REGION: Final = re.compile(r"[a-z]+-[a-z]+\d+")
 _ZONE: Final = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
 # Groups of locations with the regions of a continent by their names (Organization Policy documentation,
@@ -102,6 +105,27 @@ def _match(project: Project, one: str, value: str, by: Matches) -> bool | None:
     return True if one.removeprefix("is:") == value else by(project, one)
 
 
+def _shared(project: Project) -> Iterator[Answer]:
+    """Members of other organizations may have roles, or the stack has none.
+
+    Values are customers of Google Workspace, of which no API of the project gives the domains. Budgets
+    grant Google's publisher a topic. Source: Organization Policy documentation, "Domain restricted sharing"
+    (`iam.allowedPolicyMemberDomains`; enforced in new organizations), and `components/gcp/money/budget.py`.
+    """
+    rules = _rules(project, _DOMAINS)
+    limits = [rule for rule in rules if rule.get("denyAll") or rule.get("values")]
+    if not limits:
+        return
+    if outside := members.consumers(project):
+        yield _forbidden(_DOMAINS, f"members outside of the organization are forbidden: {', '.join(outside)}")
+    text = f"{_DOMAINS} is set; Cloud Billing's publisher of budgets, and members of other domains, need it"
+    fix = (
+        f"Let the administrator of organization policies exempt the project, or allow the customers of "
+        f"{', '.join(members.domains(project)) or 'all members'} and the publisher of budgets."
+    )
+    yield Answer(_CHECK, State.NOTE, text, fix)
+
+
 def _forbidden(constraint: str, why: str) -> Answer:
     fix = "Request an exception for the project from the administrator of organization policies."
     return Answer(_CHECK, State.SHORT, f"{constraint}: {why}", fix)
@@ -185,4 +209,6 @@ _OF_EVERY: Final = (
     ),
     _listed("gcp.restrictServiceUsage", "these services are forbidden: {values}", apis.wanted, _exactly),
     _switched("iam.disableServiceAccountCreation", "service accounts of the stack cannot be created"),
+    _switched("iam.managed.disableServiceAccountCreation", "service accounts of the stack cannot be created"),
+    _shared,
 )

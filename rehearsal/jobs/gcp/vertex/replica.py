@@ -14,7 +14,7 @@ from typing import Any
 from infra.catalog.gcp import facts
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders
-from rehearsal.dataplane.gcp.iam_bindings import may_somewhere
+from rehearsal.dataplane.gcp.iam_bindings import allowed_object
 from rehearsal.dataplane.gcp.storage import BUCKET
 from rehearsal.jobs.gcp.vertex.failures import INVALID, CustomJobError
 from rehearsal.jobs.gcp.vertex.records import CustomJob, JobFailure
@@ -25,7 +25,10 @@ from rehearsal.jobs.running.machine import MachineProcess, missing_hardware, pro
 GRACE_S = 3.0
 _PORT = 2222
 _MOUNT = "/gcs"
-_RIGHTS = ("storage.objects.get", "storage.objects.create", "storage.objects.list")
+# Cloud Storage FUSE opens a bucket by GetStorageLayout or objects.list without a prefix, and reads folders
+# above a file. Source: gcsfuse 7b392927 internal/storage/storage_handle.go, internal/fs/inode/dir.go; its
+# pull request 4980.
+_OPENS = ("storage.objects.list", "storage.objects.get")
 # TensorFlow's names of the worker pools; evaluators are not part of the cluster.
 _TASKS = ("chief", "worker", "ps")
 
@@ -52,14 +55,14 @@ class JobReplica(MachineProcess):
         self.restarts = 0
 
     def prepare(self, state: State, members: Sequence[str]) -> None:
-        """Create the folders and mount the buckets; one without any right is mounted so that access fails."""
+        """Create the folders, and mount the buckets: one without rights on all of it so that access fails."""
         for part in ("home", "tmp", "gcs"):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         home = state.path.parent
         for bucket in state.find(type=BUCKET):
             kept = folders.bucket(home, bucket.id, "gs")
             kept.mkdir(parents=True, exist_ok=True)
-            may = any(may_somewhere(state, members, right, bucket) for right in _RIGHTS)
+            may = all(allowed_object(state, members, right, bucket, "") for right in _OPENS)
             target = kept if may else folders.denied(home, bucket.id, "gs")
             (self.folder / "gcs" / bucket.id).symlink_to(target)
 
@@ -88,8 +91,6 @@ class JobReplica(MachineProcess):
             "AWS_EC2_METADATA_DISABLED": "true",
             "STORAGE_EMULATOR_HOST": around.url.rstrip("/"),
             **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{api}": around.url for api in apis},
-            # Nothing can be mounted at /gcs here; this variable has the local folder.
-            "TRAINSTACK_GCS": str(self.folder / "gcs"),
         }
 
     def _cluster(self) -> dict[str, Any]:

@@ -25,6 +25,12 @@ def info(**changes: Any) -> Any:
     return answer
 
 
+def test_an_account_in_another_currency_takes_no_budget_in_dollars() -> None:
+    google = Google({ACCOUNT: {"name": NAME, "open": True, "currencyCode": "EUR"}, TEST: {"permissions": []}})
+    found = asked(billing.account, project(google))
+    assert found[0].state is State.SHORT and "EUR" in found[0].text
+
+
 def account(granted: list[str], **about: Any) -> Any:
     said = {"name": NAME, "open": True, "displayName": "ML", **about}
     google = Google({ACCOUNT: said, TEST: {"permissions": granted}})

@@ -13,7 +13,7 @@ from infra.stackspec.layouts import SmallLayout
 from infra.stackspec.load import CONFIG
 from tests.trainstack.preflight.gcp.asking import ABSENT, Google, Said
 from trainstack.preflight.answers import Answer, State
-from trainstack.preflight.gcp import JOB_CHECKS, apis, jobs, permissions, places, policies
+from trainstack.preflight.gcp import JOB_CHECKS, apis, jobs, members, permissions, places, policies
 from trainstack.preflight.gcp.project import Project, answered
 
 INFOS = "cloudquotas.projects.locations.services.quotaInfos.list"
@@ -175,3 +175,29 @@ def test_blocking_policies_are_reported(constraint: str, spec: dict[str, Any]) -
 
 def test_no_check_is_about_a_cluster() -> None:
     assert not {"kubernetes-version", "gke-auth-plugin", "way-in", "leftovers", "types"} & set(JOB_CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("parent", "emails", "state"),
+    [
+        ("organizations/1", (), State.READY),
+        ("folders/1", (), State.READY),
+        ("", (), State.SHORT),
+        ("organizations/1", ("x@gmail.com",), State.SHORT),
+        ("organizations/1", ("x@another.example",), State.NOTE),
+    ],
+)
+def test_browsers_of_whom_log_in_to_mlflow(parent: str, emails: tuple[str, ...], state: State) -> None:
+    about = {"name": "projects/1", "projectId": "example-ml-jobs", "state": "ACTIVE"}
+    google = Google(
+        {"cloudresourcemanager.projects.get": {**about, **({"parent": parent} if parent else {})}}
+    )
+    found = project(google)
+    assert isinstance(found.layout, SmallLayout)
+    people = [*found.layout.people]
+    for index, email in enumerate(emails):
+        people[index] = people[index].model_copy(update={"email": email})
+    layout = found.layout.model_copy(update={"people": tuple(people)})
+    changed = Project(found.spec, layout, found.on, google.session())
+    (answer,) = answered("tracking-login", members.login, changed)
+    assert answer.state is state

@@ -134,3 +134,13 @@ def test_a_rule_that_depends_on_tags_is_unknown() -> None:
     switched: list[dict[str, Any]] = [{"enforce": True, "condition": condition}, {"enforce": False}]
     (answer,) = judged({"iam.disableServiceAccountCreation": switched})
     assert answer.state is State.UNKNOWN
+
+
+def test_members_of_other_organizations() -> None:
+    allowed = values(("C01abcdef",))
+    found = judged({"iam.allowedPolicyMemberDomains": allowed})
+    assert [one.state for one in found] == [State.NOTE]
+    found = judged({"iam.allowedPolicyMemberDomains": allowed}, on__admins=["user:anna@gmail.com"])
+    assert [one.state for one in found] == [State.SHORT, State.NOTE]
+    assert "user:anna@gmail.com" in found[0].text
+    assert [one.state for one in judged({"iam.allowedPolicyMemberDomains": OPEN})] == [State.READY]

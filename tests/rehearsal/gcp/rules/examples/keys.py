@@ -11,6 +11,11 @@ NUMBER = project_number("research")
 Example = tuple[str, list[Any], dict[str, Any], dict[str, Any], str]
 
 
+def agent(api: str) -> str:
+    """The agent of an API, as a member."""
+    return f"serviceAccount:{service_agents.email(api, NUMBER)}"
+
+
 def world(api: str) -> list[Any]:
     """A key for the agent of an API, and one for another."""
     other = "compute.googleapis.com" if api != "compute.googleapis.com" else "pubsub.googleapis.com"
@@ -21,12 +26,17 @@ def world(api: str) -> list[Any]:
             {
                 "cryptoKeyId": key,
                 "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter",
-                "member": f"serviceAccount:{service_agents.email(service, NUMBER)}",
+                "member": agent(service),
             },
         )
         for name, key, service in (("key", KEY, api), ("bare", BARE, other))
     ]
+    agents = [
+        ("projects/serviceIdentity:ServiceIdentity", f"agent-{index}", {"service": service})
+        for index, service in enumerate((api, other))
+    ]
     return [
+        *agents,
         ("kms/keyRing:KeyRing", "ring", {"name": "ring", "location": "us-central1"}),
         ("kms/cryptoKey:CryptoKey", "key", {"name": "key", "keyRing": RING}),
         ("kms/cryptoKey:CryptoKey", "bare", {"name": "bare", "keyRing": RING}),
@@ -46,6 +56,19 @@ def example(token: str, api: str, path: str, **more: Any) -> Example:
 
 SHARE = {"tier": "ZONAL", "fileShares": {"name": "home", "capacityGb": 1024}, "networks": [{"network": "n"}]}
 EXAMPLES: dict[str, Example] = {
+    "GCP-IAM-004": (
+        "projects/iAMMember:IAMMember",
+        [("projects/serviceIdentity:ServiceIdentity", "gke", {"service": "container.googleapis.com"})],
+        {
+            "role": "roles/viewer",
+            "member": agent("container.googleapis.com"),
+        },
+        {
+            "role": "roles/viewer",
+            "member": agent("compute.googleapis.com"),
+        },
+        "member",
+    ),
     "GCP-KMS-002": example("storage/bucket:Bucket", "storage", "encryption.defaultKmsKeyName"),
     "GCP-KMS-003": example(
         "container/cluster:Cluster", "container", "databaseEncryption.keyName", initialNodeCount=1

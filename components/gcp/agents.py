@@ -1,4 +1,4 @@
-"""The service agents of Google's file services in a project."""
+"""Service agents: the accounts by which Google's services act in a project."""
 
 import pulumi
 import pulumi_gcp as gcp
@@ -8,13 +8,18 @@ from components.gcp.encryption import service_agent
 from components.ordering import after
 
 FILESTORE, LUSTRE = ("file", "cloud-filer"), ("lustre", "gcp-sa-lustre")
+GKE, COMPUTE = ("container", "container-engine-robot"), ("compute", "compute-system")
 """A service, and the domain of its agent (IAM documentation, "Service agents")."""
 
 
 def agent(
     component: Component, name: str, service: tuple[str, str], *, project: str, number: pulumi.Input[str]
 ) -> pulumi.Output[str]:
-    """The IAM member of a service's agent. It is created here; otherwise it comes with the first instance."""
+    """The IAM member of a service's agent, which is created here.
+
+    Otherwise it comes some time after the API is enabled, or with the first instance; until then IAM knows no
+    such member, and the provider gives up (terraform-provider-google google/tpgiamresource/iam.go).
+    """
     api, domain = service
     made = gcp.projects.ServiceIdentity(
         name, project=project, service=f"{api}.googleapis.com", opts=component.child()

@@ -1,0 +1,159 @@
+"""Objects of Cloud Storage by its JSON API, with the permissions of the job's account.
+
+Standard library only, as in `record.gcp.api`. Source: Cloud Storage JSON API v1, objects.list, get, insert,
+delete; Cloud Storage documentation, "Retry strategy" (408, 429 and 5xx).
+"""
+
+import base64
+import hashlib
+import http.client
+import json
+import os
+import shutil
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypeVar
+from urllib.parse import quote, urlencode
+
+from smoke_training.record.gcp.api import STORAGE, authorization
+
+ATTEMPTS, TIMEOUT_S = 6, 60.0
+_TEMPORARY = (408, 429)
+T = TypeVar("T")
+
+
+class ObjectError(OSError):
+    """An object cannot be read, written or deleted; `status` is that of the response, 0 without one."""
+
+    def __init__(self, what: str, status: int, why: str) -> None:
+        super().__init__(f"{what}: {f'status {status}: ' if status else ''}{why}")
+        self.status = status
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object as `objects.list` describes it; `md5` is empty for composed objects."""
+
+    name: str
+    size: int
+    md5: str
+
+
+class Bucket:
+    """Objects of one bucket. Methods raise ObjectError."""
+
+    def __init__(self, name: str, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.name, self._sleep = name, sleep
+        # Google's own library reads another address from it.
+        self._api = (os.environ.get("STORAGE_EMULATOR_HOST") or STORAGE).rstrip("/")
+
+    def listed(self, prefix: str) -> Iterator[StoredObject]:
+        """The objects below a prefix. A role on a managed folder permits no list without its prefix."""
+        token: str | None = ""
+        while token is not None:
+            query = {"prefix": prefix, "fields": "items(name,size,md5Hash),nextPageToken"}
+            page = self._json("GET", f"o?{urlencode({**query, **({'pageToken': token} if token else {})})}")
+            for one in page.get("items") or ():
+                yield StoredObject(str(one["name"]), int(one["size"]), str(one.get("md5Hash") or ""))
+            token = page.get("nextPageToken")
+
+    def read(self, found: StoredObject, path: Path) -> None:
+        """Write an object to a file, which appears when it is complete."""
+        draft = path.with_name(f".{path.name}.trainstack-part")
+
+        def copied(answer: IO[bytes]) -> None:
+            with draft.open("wb") as file:
+                shutil.copyfileobj(answer, file, 1 << 20)
+            if draft.stat().st_size != found.size:
+                raise http.client.IncompleteRead(b"")
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._sent("GET", f"{self._one(found.name)}?alt=media", copied)
+            if found.md5 and found.md5 != digest(draft):
+                raise ObjectError(self._uri(found.name), 0, "its content has another MD5 digest")
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def write(self, path: Path, name: str) -> None:
+        """Write a file to an object; one that changed meanwhile is an error."""
+        before = digest(path)
+        query = urlencode({"uploadType": "media", "name": name})
+        answer = self._json("POST", f"o?{query}", path, root="upload/storage")
+        if answer.get("md5Hash") != before:
+            raise ObjectError(self._uri(name), 0, f"{path} changed while it was uploaded")
+
+    def delete(self, name: str) -> None:
+        """Delete an object; one that does not exist is no error."""
+        try:
+            self._sent("DELETE", self._one(name), lambda answer: answer.read())
+        except ObjectError as error:
+            if error.status != http.HTTPStatus.NOT_FOUND:
+                raise
+
+    def _one(self, name: str) -> str:
+        return f"o/{quote(name, safe='')}"
+
+    def _uri(self, name: str) -> str:
+        return f"gs://{self.name}/{name}"
+
+    def _json(
+        self,
+        verb: str,
+        path: str,
+        content: Path | None = None,
+        root: str = "storage",
+    ) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._sent(verb, path, json.load, content=content, root=root)
+        return found
+
+    def _sent(
+        self,
+        verb: str,
+        path: str,
+        read: Callable[[IO[bytes]], T],
+        *,
+        content: Path | None = None,
+        root: str = "storage",
+    ) -> T:
+        """Read the response of a request, which is repeated while the service is busy or silent."""
+        what, url = f"{verb} gs://{self.name}", f"{self._api}/{root}/v1/b/{self.name}/{path}"
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                return self._once(verb, url, read, content)
+            except urllib.error.HTTPError as error:
+                why = error.read(500).decode(errors="replace")
+                if not left or (error.code < 500 and error.code not in _TEMPORARY):
+                    raise ObjectError(f"{what}/{path.partition('?')[0]}", error.code, why) from error
+            except (OSError, http.client.HTTPException) as error:
+                if not left or isinstance(error, ObjectError):
+                    raise ObjectError(what, 0, str(error)) from error
+            self._sleep(2.0 ** (ATTEMPTS - 1 - left))
+        raise AssertionError("unreachable")
+
+    @staticmethod
+    def _once(verb: str, url: str, read: Callable[[IO[bytes]], T], content: Path | None) -> T:
+        own = dict(authorization(TIMEOUT_S))
+        if content is None:
+            sent = urllib.request.Request(url, None, own, method=verb)  # noqa: S310 - the address above
+            with urllib.request.urlopen(sent, timeout=TIMEOUT_S) as answer:  # noqa: S310
+                return read(answer)
+        with content.open("rb") as body:
+            size = str(os.fstat(body.fileno()).st_size)
+            own |= {"Content-Type": "application/octet-stream", "Content-Length": size}
+            sent = urllib.request.Request(url, body, own, method=verb)  # noqa: S310 - the address above
+            with urllib.request.urlopen(sent, timeout=TIMEOUT_S) as answer:  # noqa: S310
+                return read(answer)
+
+
+def digest(path: Path) -> str:
+    """MD5 digest of a file in base64, as the service gives it."""
+    with path.open("rb") as file:
+        return base64.b64encode(
+            hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).digest()
+        ).decode()
