@@ -16,7 +16,6 @@ from trainstack.preflight.gcp import (
     identity,
     jobs,
     leftovers,
-    members,
     permissions,
     places,
     policies,
@@ -62,7 +61,7 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
     "scheduler": places.scheduler,
     "job-quotas": jobs.room,
     "job-reservations": jobs.reserved,
-    "tracking-login": members.login,
+    "tracking-login": identity.login,
     "alert-mail": alerts.mail,
 }
 

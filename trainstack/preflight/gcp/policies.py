@@ -13,7 +13,7 @@ from typing import Final
 
 from infra.stackspec.layouts import SmallLayout
 from trainstack.preflight.answers import Answer, State
-from trainstack.preflight.gcp import apis, members
+from trainstack.preflight.gcp import apis, identity
 from trainstack.preflight.gcp.project import Project, Row
 
 _CHECK: Final = "organization-policies"
@@ -116,12 +116,12 @@ def _shared(project: Project) -> Iterator[Answer]:
     limits = [rule for rule in rules if rule.get("denyAll") or rule.get("values")]
     if not limits:
         return
-    if outside := members.consumers(project):
+    if outside := identity.consumers(project):
         yield _forbidden(_DOMAINS, f"members outside of the organization are forbidden: {', '.join(outside)}")
     text = f"{_DOMAINS} is set; Cloud Billing's publisher of budgets, and members of other domains, need it"
     fix = (
         f"Let the administrator of organization policies exempt the project, or allow the customers of "
-        f"{', '.join(members.domains(project)) or 'all members'} and the publisher of budgets."
+        f"{', '.join(identity.domains(project)) or 'all members'} and the publisher of budgets."
     )
     yield Answer(_CHECK, State.NOTE, text, fix)
 

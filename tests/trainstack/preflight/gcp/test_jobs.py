@@ -13,7 +13,7 @@ from infra.stackspec.layouts import SmallLayout
 from infra.stackspec.load import CONFIG
 from tests.trainstack.preflight.gcp.asking import ABSENT, Google, Said
 from trainstack.preflight.answers import Answer, State
-from trainstack.preflight.gcp import JOB_CHECKS, apis, jobs, members, permissions, places, policies
+from trainstack.preflight.gcp import JOB_CHECKS, apis, identity, jobs, permissions, places, policies
 from trainstack.preflight.gcp.project import Project, answered
 
 INFOS = "cloudquotas.projects.locations.services.quotaInfos.list"
@@ -187,7 +187,9 @@ def test_no_check_is_about_a_cluster() -> None:
         ("organizations/1", ("x@another.example",), State.NOTE),
     ],
 )
-def test_browsers_of_whom_log_in_to_mlflow(parent: str, emails: tuple[str, ...], state: State) -> None:
+def test_users_of_the_organization_log_in_to_mlflow(
+    parent: str, emails: tuple[str, ...], state: State
+) -> None:
     about = {"name": "projects/1", "projectId": "example-ml-jobs", "state": "ACTIVE"}
     google = Google(
         {"cloudresourcemanager.projects.get": {**about, **({"parent": parent} if parent else {})}}
@@ -199,5 +201,5 @@ def test_browsers_of_whom_log_in_to_mlflow(parent: str, emails: tuple[str, ...],
         people[index] = people[index].model_copy(update={"email": email})
     layout = found.layout.model_copy(update={"people": tuple(people)})
     changed = Project(found.spec, layout, found.on, google.session())
-    (answer,) = answered("tracking-login", members.login, changed)
+    (answer,) = answered("tracking-login", identity.login, changed)
     assert answer.state is state
