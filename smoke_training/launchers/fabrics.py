@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NotRequired, TypedDict
 
-from smoke_training.launchers.runplan import Mount, RunPlan, Sidecar
+from smoke_training.launchers.runplan import Mount, Plugin, RunPlan, Sidecar
 
 
 class SidecarArgs(TypedDict):
@@ -26,6 +26,19 @@ class SidecarArgs(TypedDict):
     """GiB that it requests."""
 
 
+class PluginArgs(TypedDict):
+    """Plugin of NCCL that an agent installs on nodes."""
+
+    image: str
+    """Image that the agent pulled to the node, with bash."""
+    installed: str
+    """File in containers with GPUs that the agent creates last."""
+    folder: NotRequired[str]
+    """Folder of the plugin in containers with GPUs. Default: it has none of its own."""
+    linked: NotRequired[str]
+    """Path at which the run's container has that folder, too; with `folder`."""
+
+
 class PodNeeds(TypedDict):
     """Requirements of pods on a kind of nodes, besides resource requests."""
 
@@ -33,6 +46,8 @@ class PodNeeds(TypedDict):
     """Variables of the run's container."""
     profile: NotRequired[str]
     """Bash file on the node that sets the variables of the fabric. Default: none."""
+    plugin: NotRequired[PluginArgs]
+    """Plugin without which the fabric is not used: pods wait for it. Default: none."""
     annotations: Mapping[str, str]
     """Annotations of the pod, such as its networks."""
     host_folders: Mapping[str, str]
@@ -53,6 +68,7 @@ def on_nodes(plan: RunPlan, needs: PodNeeds | None) -> RunPlan:
         plan,
         env={**needs["env"], **plan.env},
         profile=plan.profile or needs.get("profile"),
+        plugin=plan.plugin or (Plugin(**needs["plugin"]) if "plugin" in needs else None),
         annotations={**needs["annotations"], **plan.annotations},
         mounts=(*plan.mounts, *_host_mounts(needs["host_folders"]), *shared),
         sidecars=(*plan.sidecars, *sidecars),

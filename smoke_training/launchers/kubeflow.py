@@ -75,7 +75,7 @@ def runtime(plan: RunPlan, *, whole_node: bool = True, needs: PodNeeds | None = 
         del container[key]
     if needs is not None:
         # The TrainJob's own are added.
-        own = needs["env"].items()
+        own = pods.variables(plan).items()
         container["env"] = [{"name": name, "value": pods.literal(value)} for name, value in own]
     return {
         "apiVersion": API_VERSION,
@@ -104,8 +104,8 @@ def pytorch_job(plan: RunPlan) -> list[Body]:
 
 def mpi_job(plan: RunPlan) -> list[Body]:
     """Render an MPIJob: mpirun starts one process per node by ssh, which starts the node's ranks."""
-    if plan.sidecars or plan.profile:
-        raise RunPlanError(["sidecars, profile: processes started by ssh have neither; use a JobSet"])
+    if plan.sidecars or plan.profile or plan.plugin:
+        raise RunPlanError(["sidecars, profile, plugin: processes started by ssh have none; use a JobSet"])
     master = f"{plan.name}-worker-0.{plan.name}"
     join = f'export NODE_RANK="$OMPI_COMM_WORLD_RANK" MASTER_ADDR={master}; {JOIN}'
     exported = [word for name in joining_environment(plan) for word in ("-x", name)]
@@ -145,8 +145,11 @@ def _patch(plan: RunPlan) -> Body:
         problems.append("root_folder: a TrainJob can add no init container; make the folder beforehand")
     if plan.device_claims:
         problems.append("device_claims: a TrainJob can add none; use a JobSet, or the pool's runtime")
-    if plan.sidecars:
-        problems.append("sidecars: a TrainJob can add none; use a runtime that has them")
+    problems += [
+        f"{key}: a TrainJob can add none; use a runtime that has them"
+        for key in ("sidecars", "plugin")
+        if getattr(plan, key)
+    ]
     if plan.grace_s != RunPlan.grace_s:
         # Trainer 2.3 supports it; Kueue 0.19, built for the fields of 2.2, drops it on admission.
         problems.append(f"grace_s: a TrainJob cannot set it; its runtime has {RunPlan.grace_s}")

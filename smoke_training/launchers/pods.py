@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from smoke_training.launchers import checkpoint_policy
+from smoke_training.launchers import checkpoint_policy, plugins
 from smoke_training.launchers.runplan import PER_NODE, Mount, RunPlan, Sidecar
 
 Body = dict[str, Any]
@@ -81,7 +81,7 @@ def template(
         "resourceClaims": claims or None,
         "initContainers": _before(plan) or None,
         "containers": [_container(plan, profiled(plan, words), env, container)],
-        "volumes": [*_volumes(plan), *_own(plan, checkpoint_policy.volume)] or None,
+        "volumes": [*_volumes(plan), *plugins.volumes(plan), *_own(plan, checkpoint_policy.volume)] or None,
     }
     placed = {TOPOLOGY_ANNOTATION: plan.topology_level} if plan.topology_level else {}
     notes = {**plan.annotations, **STAY_ANNOTATION, **placed}
@@ -105,8 +105,13 @@ def environment(plan: RunPlan, run: str | None = None) -> list[Body]:
         # The node outlives its pods: an accused node must be identifiable later.
         {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
         *place,
-        *({"name": name, "value": literal(value)} for name, value in plan.env.items()),
+        *({"name": name, "value": literal(value)} for name, value in variables(plan).items()),
     ]
+
+
+def variables(plan: RunPlan) -> dict[str, str]:
+    """The variables of the plan and of the fabric's plugin."""
+    return {**plugins.environment(plan), **plan.env}
 
 
 def literal(text: str) -> str:
@@ -168,7 +173,12 @@ def _container(plan: RunPlan, argv: Sequence[str], env: Sequence[Body], name: st
             "resources": resources(plan),
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "securityContext": _unprivileged(plan, {"runAsNonRoot": True} if plan.user_id else {}),
-            "volumeMounts": [*map(_mounted, plan.mounts), *_own(plan, checkpoint_policy.mount)] or None,
+            "volumeMounts": [
+                *map(_mounted, plan.mounts),
+                *plugins.mounts(plan),
+                *_own(plan, checkpoint_policy.mount),
+            ]
+            or None,
         }
     )
 
@@ -200,6 +210,8 @@ def _unprivileged(plan: RunPlan, context: Mapping[str, Any]) -> Body:
 
 def _before(plan: RunPlan) -> list[Body]:
     made = [_folder_maker(plan, plan.root_folder)] if plan.root_folder else []
+    if plan.plugin:
+        made.append(plugins.waiting(plan, plan.plugin, resources(plan), _unprivileged(plan, {})))
     return [*made, *map(_sidecar, plan.sidecars)]
 
 

@@ -71,6 +71,20 @@ class Sidecar:
     memory_gib: Count
 
 
+@dataclass(frozen=True, kw_only=True)
+class Plugin:
+    """A plugin of NCCL that an agent installs on nodes: a run starts after its installation."""
+
+    image: str
+    """Image that the agent pulled to the node, with bash."""
+    installed: str
+    """File in containers with GPUs that the agent creates last."""
+    folder: str | None = None
+    """Folder of the plugin in containers with GPUs. Null: it has none of its own."""
+    linked: str | None = None
+    """Path at which the run's container has that folder, too."""
+
+
 def shared_memory(memory_gib: int) -> Mount:
     """Shared memory of a node's ranks: at most half of the node's `memory_gib`, part of it.
 
@@ -177,6 +191,8 @@ class RunPlan:
     profile: str | None = None
     """A bash file on every node that sets the variables of its fabric; NCCL variables in `env` override
     it."""
+    plugin: Plugin | None = None
+    """On Kubernetes: the plugin to wait for. Null: none, or part of the image."""
     mounts: tuple[Mount, ...] = ()
     sidecars: tuple[Sidecar, ...] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)

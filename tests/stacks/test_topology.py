@@ -42,6 +42,7 @@ def test_others_are_not_and_can_still_start_from_nothing(a100: PoolSpec, change:
 
 def test_only_types_whose_nodes_have_the_labels() -> None:
     assert layers("p5.48xlarge") == NETWORK_LAYERS and layers("g5.48xlarge") == layers("p5x.1") == ()
-    assert gcp.layers("a3-ultragpu-8g", "reserved") == gcp.NETWORK_LAYERS
+    for machine in ("a3-highgpu-8g", "a3-megagpu-8g", "a3-ultragpu-8g"):
+        assert gcp.layers(machine, "reserved") == gcp.NETWORK_LAYERS
     # GKE sets them on reserved capacity alone.
-    assert gcp.layers("a3-ultragpu-8g", "spot") == gcp.layers("a3-megagpu-8g", "reserved") == ()
+    assert gcp.layers("a3-ultragpu-8g", "spot") == gcp.layers("a3-highgpu-1g", "reserved") == ()

@@ -21,15 +21,19 @@ _INJECTOR = (
     "@sha256:6e79483d52abdc28454bf186320b10a56b0f117a10e8d65d5c74dbb821a76970"
 )
 _TARGET = "/target"
-# The plugin's profile and its configurations refer to each other by their paths.
+_GIB_TARGET = "/target-gib"
+# The plugin's profile and its configurations refer to each other by their paths. Pods have it below the
+# driver's folder; manifests of Google mount the other one.
 _GIB = f"""\
-set -e
 /scripts/container_entry.sh install
 cp -r /var/lib/gib/lib64/. {_TARGET}/lib64
+cp -r /var/lib/gib/. {_GIB_TARGET}
 mkdir -p {_TARGET}/gib
 cp -r /var/lib/gib/. {_TARGET}/gib
-grep -rlI /usr/local/gib {_TARGET}/gib | xargs -r sed -i s,/usr/local/gib,{gke.GIB},g
+grep -rlI {gke.GIB_OF_GOOGLE} {_TARGET}/gib | xargs -r sed -i s,{gke.GIB_OF_GOOGLE},{gke.GIB},g
 """
+_GIB_MOUNT = {"name": "gib", "mountPath": _GIB_TARGET}
+_GIB_VOLUME = {"name": "gib", "hostPath": {"path": gke.GIB_ON_NODE, "type": "DirectoryOrCreate"}}
 _APERTURES = """\
 set -e
 iptables -I INPUT -p tcp -m tcp -j ACCEPT
@@ -66,11 +70,11 @@ class GcpFabricInstallers(Component):
     """One DaemonSet per fabric that copies its NCCL plugin to the nodes of its pools, once for each node.
 
     They are Google's manifests (GoogleCloudPlatform/container-engine-accelerators@992db812, for TCPXO
-    10c8d237) with fewer permissions. The copying container mounts one folder of the node and is not
+    10c8d237) with fewer permissions. The copying container mounts its folders of the node and is not
     privileged, nor is the device injector, and none has the network of the node. Only the set-up of TCPXO's
     devices enters the node. gIB is installed below the driver's folder, which every container with GPUs
-    mounts, so that no pod mounts folders of its node. Google publishes no digests of the plugins: they are
-    named by version. Untested on hardware.
+    mounts, so that no pod mounts folders of its node, and also where Google's manifests mount it. Google
+    publishes no digests of the plugins: they are named by version. Untested on hardware.
     """
 
     installed: pulumi.Output[list[str]]
@@ -110,10 +114,9 @@ def _installer(one: InstalledArgs) -> Body:
     if fabric is Fabric.RDMA:
         name = "nccl-gib-arm64" if arm else "nccl-gib"
         image = gke.GIB_PLUGIN_ARM if arm else gke.GIB_PLUGIN
-        return _daemon(name, image, one["pools"], [_copying(image, _GIB)])
+        return _daemon(name, image, one["pools"], [_copying(image, _GIB, _GIB_MOUNT)], [_GIB_VOLUME])
     plugin = {Fabric.TCPX: gke.TCPX_PLUGIN, Fabric.TCPXO: gke.TCPXO_PLUGIN}[fabric]
     script = f"""\
-set -e
 chmod 755 /scripts/container_entry.sh
 /scripts/container_entry.sh install --install-nccl
 cp -r /var/lib/{fabric}/lib64/. {_TARGET}/lib64
@@ -124,18 +127,22 @@ cp -r /var/lib/{fabric}/lib64/. {_TARGET}/lib64
     )
 
 
-def _copying(image: str, script: str) -> Body:
+def _copying(image: str, script: str, *mounts: Body) -> Body:
+    """Copies a plugin. Pods wait for the file that it creates last, by the version (`gke.installed`)."""
+    done = gke.installed(image, _TARGET)
+    folder = done.rpartition("/")[0]
+    whole = f"set -e\nrm -rf {folder}\n{script}mkdir -p {folder}\ntouch {done}\n"
     return {
         "name": "plugin",
         "image": image,
-        "command": ["/bin/sh", "-c", script],
+        "command": ["/bin/sh", "-c", whole],
         "resources": {"requests": {"cpu": "150m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}},
         "securityContext": {
             "runAsUser": 0,
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]},
         },
-        "volumeMounts": [{"name": "driver", "mountPath": _TARGET}],
+        "volumeMounts": [{"name": "driver", "mountPath": _TARGET}, *mounts],
     }
 
 
@@ -182,7 +189,13 @@ def _injector(pools: Sequence[str]) -> Body:
 
 
 def _daemon(
-    name: str, image: str, pools: Sequence[str], before: Sequence[Body], *, enters_node: bool = False
+    name: str,
+    image: str,
+    pools: Sequence[str],
+    before: Sequence[Body],
+    volumes: Sequence[Body] = (),
+    *,
+    enters_node: bool = False,
 ) -> Body:
     # A daemon needs a running container. Its image is on the node already.
     idle = {
@@ -200,7 +213,7 @@ def _daemon(
     }
     # GKE creates the folder with the driver. An earlier installer would hide that it is missing.
     driver = {"name": "driver", "hostPath": {"path": gke.NVIDIA_ON_NODE, "type": "Directory"}}
-    pod: Body = {"initContainers": list(before), "containers": [idle], "volumes": [driver]}
+    pod: Body = {"initContainers": list(before), "containers": [idle], "volumes": [driver, *volumes]}
     return _daemon_of(name, pools, {**pod, **({"hostPID": True} if enters_node else {})})
 
 

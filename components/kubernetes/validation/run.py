@@ -93,8 +93,10 @@ def plan_text(args: SmokeTestArgs, code: Bundle, known: Mapping[str, Any]) -> st
 
 def digest(plan: str, run: RunPlan | None = None) -> str:
     """Digest of a plan and of the definition of its run without the values of placeholders."""
-    # How long it is kept does not change what it validates.
-    body = {key: value for key, value in dataclasses.asdict(run).items() if key != "kept_s"} if run else None
+    fields = dataclasses.asdict(run) if run else {}
+    # How long it is kept does not change what it validates, nor does a field that its pods do not use.
+    unused = {"kept_s", *(key for key in ("plugin",) if fields.get(key) is None)}
+    body = {key: value for key, value in fields.items() if key not in unused}
     parts = [plan, json.dumps(body, sort_keys=True) if body else ""]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:DIGEST_LENGTH]
 

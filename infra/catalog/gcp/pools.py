@@ -24,11 +24,12 @@ _RESERVATION: Final = re.compile(
 )
 KINDS: Final[tuple[Way, ...]] = get_args(Way)
 """Ways to buy nodes."""
-_LAYERED: Final = ("a3-ultragpu-", "a4-", "a4x-")
+_LAYERED: Final = ("a3-highgpu-8g", "a3-megagpu-", "a3-ultragpu-", "a4-", "a4x-")
 NETWORK_LAYERS: Final = tuple(f"cloud.google.com/gce-topology-{one}" for one in ("block", "subblock", "host"))
 """Labels of nodes from the widest part of the network to the narrowest, which GKE sets on reserved, dense
 capacity (`layers`). Sources: AI Hypercomputer documentation, schedule-gke-workloads-tas; guides of llm-d,
-placement of multi-host replicas; read 2026-11-25."""
+placement of multi-host replicas; read 2026-11-25. A3 High and A3 Mega: cluster-toolkit@10470803 examples/
+gke-a3-highgpu and gke-a3-megagpu, kueue-configuration.yaml.tftpl."""
 PREPAID: Final = ("reserved", "block")
 """Nodes on a reservation of their own."""
 DYNAMIC: Final = ("flex_start", "queued")

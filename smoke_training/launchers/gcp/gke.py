@@ -18,7 +18,7 @@ hypercomputer-internode-deepdive@db026b5f, playbook 4.1). Untested on hardware.
 import json
 from collections.abc import Mapping, Sequence
 
-from smoke_training.launchers.fabrics import PodNeeds, SidecarArgs
+from smoke_training.launchers.fabrics import PluginArgs, PodNeeds, SidecarArgs
 
 _REGISTRY = "us-docker.pkg.dev/gce-ai-infra"
 # Google publishes no digests of these: pinned by version; the pairs must stay together.
@@ -33,6 +33,11 @@ NVIDIA = "/usr/local/nvidia"  # the driver's folder in containers with GPUs
 NVIDIA_ON_NODE = "/home/kubernetes/bin/nvidia"
 LIBRARIES = f"{NVIDIA}/lib64"
 GIB = f"{NVIDIA}/gib"
+GIB_OF_GOOGLE = "/usr/local/gib"
+"""The plugin's folder in Google's images and recipes."""
+GIB_ON_NODE = "/home/kubernetes/bin/gib"
+"""Its folder on nodes in Google's manifests, which mount it."""
+_INSTALLED = "trainstack"  # folder of a file for each installed plugin
 NETWORK_RESOURCE = "networking.gke.io.networks"
 _DEVICES = "devices.gke.io/container"
 # Devices of the GPUs for the daemons; only the run's container requests GPUs.
@@ -47,7 +52,11 @@ _CHUNKS = {
     "NCCL_P2P_NVL_CHUNKSIZE": "1048576",
 }
 # The plugin has no profile: this is the release's own list. Cores by interface are those of a3-highgpu-8g.
+# NCCL compares the name of a network with the plugin's and fails without it; unset, it falls back to sockets.
+# "GPUDirectTCPX_v7" is that of Google's scripts (cluster-toolkit@10470803 examples/machine-learning/
+# a3-highgpu-8g/nccl-tests/run-nccl-tests.sh), "FasTrak" that of the plugin's log (allenai/OLMo sets it, too).
 TCPX_ENV: Mapping[str, str] = {
+    "NCCL_NET": "GPUDirectTCPX_v7",
     "NCCL_SOCKET_IFNAME": "eth0",
     "NCCL_ALGO": "Ring,Tree",
     "NCCL_PROTO": "Simple",
@@ -75,6 +84,7 @@ TCPX_ENV: Mapping[str, str] = {
 # checker ends a run in which one of them is another (google/nccl-plugin-gpudirect-tcpxo@8f816be3,
 # tcpxo_scripts/nccl-env-profile.sh), except for the log settings.
 TCPXO_ENV: Mapping[str, str] = {
+    "NCCL_NET": "FasTrak",
     "NCCL_LIB_DIR": LIBRARIES,
     "NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY": _APERTURES,
     "NCCL_FASTRAK_CTRL_DEV": "eth0",
@@ -118,6 +128,7 @@ def tcpx(networks: Sequence[str]) -> PodNeeds:
     )
     return {
         "env": {"LD_LIBRARY_PATH": LIBRARIES, **TCPX_ENV},
+        "plugin": _plugin(TCPX_PLUGIN),
         "annotations": {**interfaces(networks, _FIRST), **_injected(daemon, _GPU_DEVICES)},
         "host_folders": {},
         "shared_folder": _TCPX_SOCKETS,
@@ -136,6 +147,7 @@ def tcpxo(networks: Sequence[str]) -> PodNeeds:
     daemon["ready_file"] = "/run/health-check"
     return {
         "env": {"LD_LIBRARY_PATH": LIBRARIES, **TCPXO_ENV},
+        "plugin": _plugin(TCPXO_PLUGIN),
         "annotations": {
             **interfaces(networks, _FIRST),
             **_injected(daemon, [*_GPU_DEVICES, "/dev/dmabuf_import_helper"]),
@@ -145,7 +157,7 @@ def tcpxo(networks: Sequence[str]) -> PodNeeds:
     }
 
 
-def gib(networks: Sequence[str] = ()) -> PodNeeds:
+def gib(networks: Sequence[str] = (), *, arm: bool = False) -> PodNeeds:
     """Return those of machines with RDMA adapters; no networks where pods claim the adapters.
 
     The plugin's own script has the settings of the machine, because "Google expects to update" them (AI
@@ -154,9 +166,24 @@ def gib(networks: Sequence[str] = ()) -> PodNeeds:
     return {
         "env": {"LD_LIBRARY_PATH": LIBRARIES, "NCCL_NET": "gIB"},
         "profile": f"{GIB}/scripts/set_nccl_env.sh",
+        "plugin": {
+            **_plugin(GIB_PLUGIN_ARM if arm else GIB_PLUGIN),
+            "folder": GIB,
+            "linked": GIB_OF_GOOGLE,
+        },
         "annotations": interfaces(networks, _FIRST_RDMA) if networks else {},
         "host_folders": {},
     }
+
+
+def installed(plugin: str, folder: str) -> str:
+    """Return the file below the driver's `folder` that is there once a plugin is installed, by its image."""
+    name, version = plugin.rsplit("/", 1)[0].rsplit("/", 1)[1], plugin.rpartition(":")[2]
+    return f"{folder}/{_INSTALLED}/{name}-{version}"
+
+
+def _plugin(image: str) -> PluginArgs:
+    return {"image": image, "installed": installed(image, NVIDIA)}
 
 
 def interfaces(networks: Sequence[str], first: int) -> dict[str, str]:

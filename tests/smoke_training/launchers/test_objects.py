@@ -245,7 +245,7 @@ def only_pod(plan: RunPlan) -> Body:
 
 @pytest.mark.parametrize("plan", [plans.tcpx(), plans.tcpxo()])
 def test_a_daemon_of_the_network_ends_with_the_run(plan: RunPlan) -> None:
-    (daemon,) = only_pod(plan)["spec"]["initContainers"]
+    _, daemon = only_pod(plan)["spec"]["initContainers"]
     # An init container that goes on: kubelet ends it after the run, so that the Job completes.
     assert daemon["restartPolicy"] == "Always"
     assert "NET_ADMIN" in daemon["securityContext"]["capabilities"]["add"]
@@ -256,7 +256,7 @@ def test_a_daemon_of_the_network_ends_with_the_run(plan: RunPlan) -> None:
 
 def test_the_run_of_tcpxo_sees_the_windows_of_its_nics_and_waits_for_the_daemon() -> None:
     spec = only_pod(plans.tcpxo())["spec"]
-    (run,), (daemon,) = spec["containers"], spec["initContainers"]
+    (run,), (_, daemon) = spec["containers"], spec["initContainers"]
     assert {"name": "node-dev-aperture-devices", "mountPath": "/dev/aperture_devices"} in run["volumeMounts"]
     assert daemon["startupProbe"]["exec"]["command"] == ["cat", "/run/health-check"]
     variables = environment(only_pod(plans.tcpxo()))
@@ -268,7 +268,7 @@ def test_the_run_of_tcpxo_sees_the_windows_of_its_nics_and_waits_for_the_daemon(
 
 def test_run_and_daemon_of_tcpx_share_their_sockets_and_no_folder_of_the_node() -> None:
     spec = only_pod(plans.tcpx())["spec"]
-    (run,), (daemon,) = spec["containers"], spec["initContainers"]
+    (run,), (_, daemon) = spec["containers"], spec["initContainers"]
     shared = {"name": "fabric", "mountPath": "/run/tcpx"}
     assert shared in run["volumeMounts"] and shared in daemon["volumeMounts"]
     assert {"name": "fabric", "emptyDir": {}} in spec["volumes"]
@@ -279,7 +279,7 @@ def test_run_and_daemon_of_tcpx_share_their_sockets_and_no_folder_of_the_node() 
 @pytest.mark.parametrize("plan", [plans.gib(), plans.gib_networks()])
 def test_a_run_over_gib_needs_nothing_of_its_node(plan: RunPlan) -> None:
     spec = only_pod(plan)["spec"]
-    assert "initContainers" not in spec
+    assert [each["name"] for each in spec["initContainers"]] == ["nccl-plugin"]
     assert not [volume for volume in spec["volumes"] if "hostPath" in volume]
     command = spec["containers"][0]["command"]
     # The plugin's own variables, then what the plan says of NCCL, then the run.
@@ -304,7 +304,7 @@ def test_a_runtime_brings_the_variables_of_its_nodes() -> None:
     networks = [f"mega-{index}" for index in range(8)]
     (pod,) = pods(kubeflow.runtime(plans.training(), needs=gke.tcpxo(networks)))
     assert environment(pod)["NCCL_FASTRAK_CTRL_DEV"] == "eth0"
-    assert [each["name"] for each in pod["spec"]["initContainers"]] == ["tcpxo-daemon"]
+    assert [each["name"] for each in pod["spec"]["initContainers"]] == ["nccl-plugin", "tcpxo-daemon"]
 
 
 @pytest.mark.parametrize("render", [kubeflow.mpi_job, shell.sbatch, shell.torchrun])

@@ -88,11 +88,13 @@ def test_plugin_and_daemon_are_a_pair_and_no_image_floats() -> None:
     assert gke.TCPXO_DAEMON.endswith(":v1.0.22") and gke.TCPXO_PLUGIN.endswith(":v1.0.16")
 
 
-def test_gib_lies_where_every_container_with_gpus_sees_it() -> None:
+def test_gib_lies_where_every_container_with_gpus_sees_it_and_where_google_mounts_it() -> None:
     (copy,) = pod(by_name()["nccl-gib"])["initContainers"]
     assert pod(by_name()["nccl-gib"])["volumes"] == [
-        {"name": "driver", "hostPath": {"path": "/home/kubernetes/bin/nvidia", "type": "Directory"}}
+        {"name": "driver", "hostPath": {"path": "/home/kubernetes/bin/nvidia", "type": "Directory"}},
+        {"name": "gib", "hostPath": {"path": "/home/kubernetes/bin/gib", "type": "DirectoryOrCreate"}},
     ]
+    assert {mount["name"] for mount in copy["volumeMounts"]} == {"driver", "gib"}
     assert "/usr/local/nvidia/gib" in copy["command"][-1]
     assert gke.gib()["profile"].startswith("/usr/local/nvidia/gib/")
 

@@ -180,7 +180,7 @@ def test_what_a_node_s_network_needs_is_in_the_run_and_in_its_identity() -> None
     node: NodeOffer = {**NODE, "fabric": fabric, "pod": gke.tcpxo(networks)}
     made, plain = smoke({**args(), "node": node}), smoke(args())
     pod = made.find("batch/v1:Job", "smoke-job")["spec"]["template"]
-    assert [each["name"] for each in pod["spec"]["initContainers"]] == ["tcpxo-daemon"]
+    assert [each["name"] for each in pod["spec"]["initContainers"]] == ["nccl-plugin", "tcpxo-daemon"]
     (run,) = pod["spec"]["containers"]
     variables = {row["name"]: row.get("value") for row in run["env"]}
     # NCCL says which network it chose, whatever Google's own profile would say.
