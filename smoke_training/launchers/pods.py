@@ -190,7 +190,8 @@ def _own(plan: RunPlan, part: Callable[[], Body]) -> list[Body]:
 def _affinity(plan: RunPlan) -> Body:
     # By affinity, not by nodeSelector: Kueue writes its own selectors into the latter.
     expressions = [
-        {"key": key, "operator": "In", "values": [value]} for key, value in sorted(plan.node_labels.items())
+        {"key": key, "operator": "In", "values": [value] if isinstance(value, str) else [*value]}
+        for key, value in sorted(plan.node_labels.items())
     ]
     terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
     apart = {

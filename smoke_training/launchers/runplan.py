@@ -6,7 +6,7 @@ A run is `nodes` machines of one kind, one container each, all of them with the 
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -213,7 +213,8 @@ class RunPlan:
     priority: str | None = None
     """Kueue WorkloadPriorityClass."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    node_labels: Mapping[str, str] = field(default_factory=dict)
+    node_labels: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    """Labels of nodes; of several values a node has one."""
     topology_level: str | None = None
     """Node label of the preferred network layer."""
     user_id: int | None = None

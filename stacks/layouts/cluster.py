@@ -104,6 +104,15 @@ def _way_in(tracking: Tracking) -> Mapping[str, Any] | None:
     return {"url": found.url, "target": found.target} if found else None
 
 
+def _of_one_machine(pools: Pools) -> dict[str, list[str]]:
+    """Pools with GPUs behind the common queues, by machine type."""
+    found: dict[str, list[str]] = {}
+    for name, pool in pools.by_name.items():
+        if pool.offer["gpus"] and not pool.flavor.get("own_queue"):
+            found.setdefault(pool.machine, []).append(name)
+    return found
+
+
 def _queueing(
     spec: StackSpec,
     cluster: Cluster,
@@ -119,6 +128,7 @@ def _queueing(
         f"{spec.name}-trainer",
         {
             "pools": {name: pool.offer for name, pool in pools.by_name.items() if pool.offer["gpus"]},
+            "machines": _of_one_machine(pools),
             # The image of the validation is also that of team jobs.
             "image": spec.smoke.image,
             "ready_image": tracking.image,

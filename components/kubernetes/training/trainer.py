@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
@@ -54,6 +54,8 @@ class TrainerArgs(TypedDict):
 
     pools: Mapping[str, NodeOffer]
     """Resources of a node of each pool, by the pool's name."""
+    machines: NotRequired[Mapping[str, Sequence[str]]]
+    """Pools of one machine type behind the same queues, by the type. Default: none."""
     image: str
     """Image, by digest, of TrainJobs without one."""
     ready_image: pulumi.Input[str]
@@ -65,8 +67,9 @@ class TrainerArgs(TypedDict):
 class Trainer(Component):
     """JobSet, for runs on several nodes, and Kubeflow Trainer v2, which creates JobSets from TrainJobs.
 
-    A TrainJob on the runtime `torch-POOL` takes whole nodes of that pool. One on `torch-distributed`, as
-    rendered by the launchers, declares its resources itself.
+    A TrainJob on the runtime `torch-POOL` takes whole nodes of that pool, and on `torch-MACHINE` whole nodes
+    of the pool with that machine type that its queue chooses. One on `torch-distributed`, as rendered by the
+    launchers, declares its resources itself.
 
     Kueue comes after this: it discovers the kinds of jobs at its start. So do the namespaces of jobs: a
     runtime is referenced by every TrainJob that names it, those that ended included, and is deleted later.
@@ -85,7 +88,7 @@ class Trainer(Component):
         inside = self._inside(name, CHART, PORTS, server)
         # It discovers JobSet's kind at its start.
         installed = self._installed(name, CHART, VALUES, image, inside, first=[jobset])
-        bodies = list(runtimes(args["pools"], args["image"]))
+        bodies = list(runtimes(args["pools"], args["image"], args.get("machines", {})))
         asked = DryRun(
             account=NAME,
             namespace=chart.namespace,
@@ -125,8 +128,10 @@ class Trainer(Component):
         return self.child(pulumi.ResourceOptions(depends_on=fence))
 
 
-def runtimes(pools: Mapping[str, NodeOffer], image: str) -> Iterator[dict[str, Any]]:
-    """The ClusterTrainingRuntimes: one for any node, and one for each pool.
+def runtimes(
+    pools: Mapping[str, NodeOffer], image: str, machines: Mapping[str, Sequence[str]] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The ClusterTrainingRuntimes: one for any node, one for each pool, one for pools of one machine.
 
     Where pods claim devices, the claim's template has the name of the runtime, in the namespace of each team
     (`components.kubernetes.queueing.queues`). There is no runtime where pods share GPUs: no run trains on
@@ -134,19 +139,34 @@ def runtimes(pools: Mapping[str, NodeOffer], image: str) -> Iterator[dict[str, A
     """
     plan = dataclasses.replace(_PLAN, image=image)
     yield kubeflow.runtime(plan, whole_node=False)
-    for pool, offer in pools.items():
-        fabric = offer.get("fabric")
-        if offer.get("shared"):
-            continue
-        whole = dataclasses.replace(
-            plan,
-            name=f"{POOL_RUNTIME}{pool}",
-            gpus_per_node=offer["gpus"],
-            cpu=offer["cpu"],
-            memory_gib=offer["memory_gib"],
-            devices=devices(fabric),
-            device_claims={fabric["kind"]: team_template(pool)} if fabric and claimed(fabric) else {},
-            mounts=(shared_memory(offer["memory_gib"]),),
-            node_labels={POOL_LABEL: pool},
-        )
-        yield kubeflow.runtime(whole, needs=offer.get("pod"))
+    whole = {pool: offer for pool, offer in pools.items() if not offer.get("shared")}
+    for pool, offer in whole.items():
+        yield _whole_nodes(plan, pool, {pool: offer})
+    for machine, members in (machines or {}).items():
+        same = {pool: whole[pool] for pool in members if pool in whole}
+        if len(same) > 1 and machine not in pools and _alike(list(same.values())):
+            yield _whole_nodes(plan, machine, same)
+
+
+def _alike(offers: Sequence[NodeOffer]) -> bool:
+    """Return whether one pod runs on all of these nodes: with the same GPUs, devices and settings."""
+    first, *others = ({key: one.get(key) for key in ("gpus", "fabric", "pod")} for one in offers)
+    return all(one == first for one in others)
+
+
+def _whole_nodes(plan: RunPlan, name: str, pools: Mapping[str, NodeOffer]) -> dict[str, Any]:
+    """The runtime for whole nodes of any of these pools; the queue chooses, in its order of pools."""
+    (first, offer), *_ = pools.items()
+    fabric, memory = offer.get("fabric"), min(one["memory_gib"] for one in pools.values())
+    whole = dataclasses.replace(
+        plan,
+        name=f"{POOL_RUNTIME}{name}",
+        gpus_per_node=offer["gpus"],
+        cpu=min(one["cpu"] for one in pools.values()),
+        memory_gib=memory,
+        devices=devices(fabric),
+        device_claims={fabric["kind"]: team_template(first)} if fabric and claimed(fabric) else {},
+        mounts=(shared_memory(memory),),
+        node_labels={POOL_LABEL: [*pools]},
+    )
+    return kubeflow.runtime(whole, needs=offer.get("pod"))

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from components.kubernetes.queueing.quotas import TeamArgs
+from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
 from components.kubernetes.training.trainer import runtimes
 from rehearsal.controlplane.api import KubernetesApi, Object
 from smoke_training.launchers import kubeflow
@@ -15,7 +15,6 @@ from tests.cluster.waiting import eventually, gone
 
 TEAM: list[TeamArgs] = [{"name": "Research", "weight": 1}]
 A100 = flavor("a100", "p4d.24xlarge", 3)
-MACHINES = {"a100": "p4d.24xlarge"}
 TRAIN_JOB, JOB_SET = (kubeflow.API_VERSION, "TrainJob"), ("jobset.x-k8s.io/v1alpha2", "JobSet")
 PLAN = RunPlan(
     name="launched", image=IMAGE, command=("train.py",), nodes=1, gpus_per_node=8, cpu=80, memory_gib=900,
@@ -24,11 +23,16 @@ PLAN = RunPlan(
 
 
 @contextmanager
-def trainer(api: KubernetesApi) -> Iterator[Lab]:
-    """Three nodes, a team, and the runtimes of a stack with that pool."""
-    offer: Any = {key: A100[key] for key in ("cpu", "memory_gib", "gpus", "fabric")}
-    bodies = list(runtimes({"a100": offer}, IMAGE))
-    with machines(api, [A100], MACHINES), queues(api, [A100], TEAM) as lab:
+def trainer(api: KubernetesApi, *flavors: FlavorArgs) -> Iterator[Lab]:
+    """Pools of p4d nodes, a team, and the runtimes of a stack with these pools."""
+    pools = flavors or (A100,)
+    offers: Any = {
+        one["name"]: {key: one[key] for key in ("cpu", "memory_gib", "gpus", "fabric")} for one in pools
+    }
+    of_machine = {"p4d.24xlarge": [*offers]}
+    bodies = list(runtimes(offers, IMAGE, of_machine))
+    nodes = dict.fromkeys(offers, "p4d.24xlarge")
+    with machines(api, [*pools], nodes), queues(api, [*pools], TEAM) as lab:
         for body in bodies:
             api.create(body)
         try:
@@ -41,14 +45,14 @@ def trainer(api: KubernetesApi) -> Iterator[Lab]:
             gone(api, bodies)
 
 
-def short(name: str, nodes: int) -> Object:
+def short(name: str, nodes: int, runtime: str = "torch-a100") -> Object:
     """What a person has to write."""
     return {
         "apiVersion": kubeflow.API_VERSION,
         "kind": "TrainJob",
         "metadata": {"name": name},
         "spec": {
-            "runtimeRef": {"name": "torch-a100"},
+            "runtimeRef": {"name": runtime},
             "trainer": {"numNodes": nodes, "command": ["torchrun", "train.py"]},
         },
     }
@@ -94,3 +98,21 @@ def test_what_the_launcher_renders_runs_on_the_runtime_for_any_node(api: Kuberne
         assert pod["metadata"]["labels"]["trainstack.dev/run"] == "launched"
         assert pod["spec"]["affinity"]["nodeAffinity"] and pod["spec"]["tolerations"]
         eventually(lambda: lab.condition("launched", "PodsReady").get("status") == "True", "it is ready")
+
+
+def test_a_train_job_on_a_machine_type_takes_the_reservation_first_and_the_pool_behind_it(
+    api: KubernetesApi,
+) -> None:
+    first = flavor("reserved", "p4d.24xlarge", 1, usd_per_hour=0.0, preference=0)
+    behind = flavor("flex", "p4d.24xlarge", 1, usd_per_hour=10.0, preference=1)
+    with trainer(api, first, behind) as lab:
+        namespace = lab.namespaces["Research"]
+        for name, pool in (("one", "reserved"), ("two", "flex")):
+            lab.create(namespace, short(name, 1, "torch-p4d.24xlarge"))
+            lab.runs(name)
+            lab.jobs[f"{name}-node-0"] = namespace
+            assert lab.flavor(name) == pool
+            assert len(lab.nodes(f"{name}-node-0", 1)) == 1
+        # One on a pool's own runtime waits for this pool.
+        lab.create(namespace, short("pinned", 1, "torch-reserved"))
+        assert "insufficient unused quota" in lab.refusal("pinned")

@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 
 from infra.engine.plan import PlannedStep
-from trainstack.plans.jobs import ENDS, STAYS, STOPS, Removal, effects, on_ending_nodes, removal, runtime_uses
+from trainstack.plans.jobs import (
+    ENDS,
+    STAYS,
+    STOPS,
+    Removal,
+    effects,
+    of_machines,
+    on_ending_nodes,
+    removal,
+    runtime_uses,
+)
 from trainstack.plans.leftovers import foreign, keeps
 from trainstack.queues.state import ClusterQueue, Condition, Job, LocalQueue, State
 
@@ -118,6 +128,25 @@ def test_train_jobs_that_keep_the_runtime_of_a_removed_pool_are_found_finished_o
     assert [(one.namespace, one.name, one.finished) for one in found] == [
         ("team-b", "old", True), ("team-b", "runs", False),
     ]  # fmt: skip
+
+
+def test_the_runtime_of_a_machine_type_goes_with_the_second_last_pool() -> None:
+    deployed = [
+        {
+            "type": "kubernetes:trainer.kubeflow.org/v1alpha1:ClusterTrainingRuntime",
+            "inputs": {"metadata": {"name": name}},
+        }
+        for name in ("torch-distributed", "torch-h100", "torch-flex", "torch-a3-megagpu-8g")
+    ]
+    both = [("h100", "a3-megagpu-8g"), ("flex", "a3-megagpu-8g")]
+    assert of_machines([{"type": "pulumi:pulumi:Stack"}, *deployed], both) == set()
+    assert of_machines(deployed, both[:1]) == {"torch-flex", "torch-a3-megagpu-8g"}
+    body: dict[str, Any] = {
+        "metadata": {"namespace": "team-b", "name": "old"},
+        "spec": {"runtimeRef": {"name": "torch-a3-megagpu-8g"}},
+    }
+    (use,) = runtime_uses([body], Removal(), of_machines(deployed, both[:1]))
+    assert use.runtime == "torch-a3-megagpu-8g"
 
 
 def test_finalizers_of_controllers_that_run_are_not_foreign() -> None:

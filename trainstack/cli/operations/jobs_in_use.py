@@ -19,6 +19,7 @@ from infra.jobs.submission import answered
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
 from infra.stackspec import StackSpec
+from infra.stackspec.layouts import ClusterLayout
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import real_cluster
 from rehearsal.realcluster.real_provider import admin_kubeconfig
@@ -36,6 +37,7 @@ from trainstack.plans.jobs import (
     Removal,
     RuntimeUse,
     effects,
+    of_machines,
     on_ending_nodes,
     removal,
     runtime_uses,
@@ -211,8 +213,11 @@ def _found(
     removed = removal(state, wanted)
     releases = {(chart.namespace, name) for name, chart in charts().items()}
     left = pending(cluster, releases) if spec else ()  # Helm uninstalls pending ones too
-    kept = installed(engine.resources())
-    named, unknown = _runtimes(cluster, removed) if removed.flavors else ([], "")
+    resources = engine.resources()
+    kept = installed(resources)
+    pools = spec.layout.pools if spec and isinstance(spec.layout, ClusterLayout) else []
+    lost = of_machines(resources, [(pool.name, pool.machine) for pool in pools]) if spec else set[str]()
+    named, unknown = _runtimes(cluster, removed, lost) if removed.flavors or lost else ([], "")
     ended = [*effects(state, removed, wanted)]
     return JobsInUse(
         cluster,
@@ -235,7 +240,7 @@ def _managed(found: job_outputs.JobOutputs, rehearsal: Rehearsal | None, spec: S
     return JobsInUse(losses=losses, partly_unknown=denied)
 
 
-def _runtimes(cluster: ClusterApi, removed: Removal) -> tuple[list[RuntimeUse], str]:
+def _runtimes(cluster: ClusterApi, removed: Removal, lost: Collection[str]) -> tuple[list[RuntimeUse], str]:
     """TrainJobs that keep runtimes of removed pools, and the reason why they are not known.
 
     Without them the jobs of the queues are drained all the same: `up` then fails at the runtime, by name.
@@ -245,7 +250,7 @@ def _runtimes(cluster: ClusterApi, removed: Removal) -> tuple[list[RuntimeUse], 
     except ListRefusedError as error:
         # 404: Kubeflow Trainer is not installed.
         return [], "" if error.answer.status == _MISSING else f"TrainJobs: {error}"
-    return [*runtime_uses(bodies, removed)], ""
+    return [*runtime_uses(bodies, removed, lost)], ""
 
 
 def _exported(engine: EngineStack) -> dict[str, Any]:

@@ -100,3 +100,24 @@ def test_the_runtime_of_a_pool_whose_devices_are_claimed_claims_those_of_a_node(
     (container,) = pod["containers"]
     assert container["resources"]["claims"] == [{"name": "efa"}]
     assert "vpc.amazonaws.com/efa" not in container["resources"]["limits"]
+
+
+def test_pools_of_one_machine_type_have_a_runtime_together_where_a_pod_runs_on_all() -> None:
+    a100, other = node_offer(P4D, "device_plugin"), node_offer(P4D, "dra")
+    smaller: NodeOffer = {**a100, "memory_gib": a100["memory_gib"] - 1}
+    both = {"p4d.24xlarge": ["first", "behind"]}
+
+    def values(pools: dict[str, NodeOffer]) -> list[str]:
+        found = {body["metadata"]["name"]: body for body in runtimes(pools, IMAGE, both)}
+        if "torch-p4d.24xlarge" not in found:
+            return []
+        (job,) = found["torch-p4d.24xlarge"]["spec"]["template"]["spec"]["replicatedJobs"]
+        pod = job["template"]["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert container["resources"]["limits"]["memory"] == f"{smaller['memory_gib']}Gi"
+        terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        (match,) = terms["nodeSelectorTerms"][0]["matchExpressions"]
+        return list(match["values"])
+
+    assert values({"first": a100, "behind": smaller}) == ["first", "behind"]
+    assert values({"first": a100}) == values({"first": a100, "behind": other}) == []
