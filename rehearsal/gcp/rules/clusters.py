@@ -33,6 +33,19 @@ def _multi_networking(inputs: Properties) -> Iterator[Violation]:
         )
 
 
+@BOOK.rule(
+    "GCP-GKE-030",
+    CLUSTER,
+    source="GKE documentation, Set up multi-network support for Pods (not with managed Hubble); metrics are "
+    "on in every Autopilot cluster, which supports multi-networking (Configure Dataplane V2 observability)",
+)
+def _hubble(inputs: Properties) -> Iterator[Violation]:
+    """Multi-networking excludes the relay of Dataplane V2 observability, but not its metrics."""
+    path = "monitoringConfig.advancedDatapathObservabilityConfig"
+    if inputs.get("enableMultiNetworking") is True and at(inputs, f"{path}.enableRelay") is True:
+        yield Violation(f"{path}.enableRelay", "cannot be used with enableMultiNetworking", "Leave it out.")
+
+
 @BOOK.rule("GCP-GKE-004", CLUSTER, source=_TOOLKIT)
 def _fqdn(inputs: Properties) -> Iterator[Violation]:
     """Policies on domain names need Dataplane V2."""

@@ -33,6 +33,10 @@ def cluster(**more: Any) -> dict[str, Any]:
     return {"initialNodeCount": 1, **more}
 
 
+def observed(**more: Any) -> dict[str, Any]:
+    return {"monitoringConfig": {"advancedDatapathObservabilityConfig": {"enableMetrics": True, **more}}}
+
+
 # id -> (type, world, accepted inputs, refused inputs, path of the violation)
 EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] = {
     "GCP-GKE-002": (
@@ -48,6 +52,13 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         cluster(networkPolicy={"enabled": True}),
         cluster(networkPolicy={"enabled": True}, **V2),
         "networkPolicy.enabled",
+    ),
+    "GCP-GKE-030": (
+        CLUSTER,
+        [],
+        cluster(enableMultiNetworking=True, **V2, **observed(enableRelay=False)),
+        cluster(enableMultiNetworking=True, **V2, **observed(enableRelay=True)),
+        "monitoringConfig.advancedDatapathObservabilityConfig.enableRelay",
     ),
     "GCP-GKE-004": (
         CLUSTER,
