@@ -127,7 +127,7 @@ def _requeued(workload: Object, now: int) -> Object | None:
     `DeactivatedDueToRequeuingLimitExceeded` (pkg/controller/jobframework/reconciler.go), and to True only for
     the reason `Deactivated` (pkg/controller/core/workload_controller.go): a job that is merely active waits
     for ever (pkg/cache/queue/cluster_queue.go, `backoffWaitingTimeExpired`), also one that an administrator
-    resumed (kubernetes-sigs/kueue#14870, mended after that release by #14874). A merge patch has the whole
+    resumed (kubernetes-sigs/kueue#14870, fixed after that release by #14874). A merge patch has the whole
     list, so it applies to this version of the Workload.
     """
     rows = [dict(row) for row in (workload.get("status") or {}).get("conditions") or ()]

@@ -166,9 +166,9 @@ def test_a_pod_that_came_later_puts_off_nothing() -> None:
     announced = dataclasses.replace(job, gone=(*job.gone[:-1], before))
     found = judge(announced, {}, STOPPING, NOW, activity)
     assert (found.action, found.stop_at) == (ANNOUNCE, NOW + 60)
-    told = dataclasses.replace(announced, pods=(dataclasses.replace(job.pods[0], stop_at=NOW + 60),))
-    assert judge(told, {}, STOPPING, NOW, activity).action == NOTHING
-    later = judge(told, {}, STOPPING, NOW + 60, activity)
+    notified = dataclasses.replace(announced, pods=(dataclasses.replace(job.pods[0], stop_at=NOW + 60),))
+    assert judge(notified, {}, STOPPING, NOW, activity).action == NOTHING
+    later = judge(notified, {}, STOPPING, NOW + 60, activity)
     assert later.action == STOP
 
 

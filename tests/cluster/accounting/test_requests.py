@@ -25,6 +25,7 @@ from tests.cluster.waiting import eventually
 from tests.components.graph import deploy_graph
 
 ENDED = 40
+WATCHED = "/workloads?watch=true"
 CONTAINER = {"name": "main", "image": "example.com/none:1", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
 
 
@@ -73,11 +74,11 @@ def test_the_ledger_lists_once_whatever_ends(api: KubernetesApi, namespace: str,
             workloads = f"/namespaces/{namespace}/workloads"
             assert len(counted.of("GET", workloads)) == 1
             finished_jobs(api, namespace)
-            seen = len(counted.of("GET", "watch=true"))
-            eventually(lambda: len(counted.of("GET", "watch=true")) > seen, lambda: counted.requests)
+            seen = len(counted.of("GET", WATCHED))
+            eventually(lambda: len(counted.of("GET", WATCHED)) > seen, lambda: counted.requests)
             assert len(counted.of("GET", workloads)) == 1 and len(counted.of("GET", "limit=1")) == 1
             # Each change was read once; a book of jobs that held nothing is as small as before.
-            assert len(counted.of("GET", "watch=true")) <= 8
+            assert len(counted.of("GET", WATCHED)) <= 8
         finally:
             process.kill()
             process.communicate()
