@@ -152,6 +152,9 @@ class RequirementFiles:
             yield Problem(place, None, rule, fix, code="file-holds-secret")
         elif parts.scheme in ("ssh", "git+ssh"):
             yield self._by_key(place, url)
+        elif parts.scheme == "file" and not parts.netloc and not parts.path.startswith("/"):
+            # Relative to the folder, as for pip (pip/_internal/utils/urls.py, url_to_path).
+            yield from self._path(place, unquote(parts.path))
         elif parts.scheme in ("file", "git+file"):
             yield self._missing(place, url)
         elif index and not parts.scheme and _is_path(url):

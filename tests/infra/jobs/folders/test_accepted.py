@@ -263,6 +263,15 @@ FOLDERS: dict[str, Folder] = {
             + "\n--find-links vendor\n",
         },
     ),
+    "a wheel of the folder by a relative address": accepted(
+        "requirements.txt",
+        "train.py",
+        "wheels/x-1-py3-none-any.whl",
+        files={
+            "requirements.txt": "file:./wheels/x-1-py3-none-any.whl\nx @ file:wheels/x-1-py3-none-any.whl\n",
+            "wheels/x-1-py3-none-any.whl": b"PK",
+        },
+    ),
     "requirements from PowerShell": accepted(
         "requirements.txt", "train.py", files={"requirements.txt": "numpy==2.1\r\n".encode("utf-16")}
     ),

@@ -159,6 +159,9 @@ FOLDERS: dict[str, Folder] = {
     "a package of the folder above": requirement("-e ../mylib\n", "requirement-not-packed"),
     "a package of the home": requirement("/home/ada/mylib\n", "requirement-not-packed"),
     "a package of Windows": requirement("C:\\Users\\ada\\mylib\n", "requirement-not-packed"),
+    "a wheel by a relative address that is not there": requirement(
+        "x @ file:./wheels/x-1-py3-none-any.whl\n", "requirement-not-packed"
+    ),
     "packages of conda": requirement("numpy @ file:///croot/numpy_1234/work\n", "requirement-not-packed"),
     "a list of conda": requirement("numpy=1.26.4=py311h64a7726_0\n", "requirement-invalid"),
     "an editable folder without a project": requirement("-e .\n", "requirement-without-project"),
