@@ -4,12 +4,13 @@ A tracking server that refuses or does not respond costs seconds and a line in t
 every call has a timeout, and failures are in `reason`. The package is used for samples of the machine alone.
 """
 
+import ast
 import importlib
 import logging
 import os
-import re
 import time
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,6 @@ NO_LIBRARY = "the image has no mlflow package; add it to requirements.txt"
 # mlflow's variables, for this process only: its requests must not wait for minutes (the default is 7 times
 # 120 s). A script keeps the timeouts of its own environment.
 _PATIENCE = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "10", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
-_SETS = re.compile(r"mlflow\.set_experiment\([^)]*\)")
 _SAMPLES = "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING"
 
 
@@ -163,9 +163,29 @@ class MlflowRun:
 
 def _sets_experiment(folder: Path) -> bool:
     """Report whether a file of the code chooses an experiment other than the variable's."""
-    texts = (path.read_text(errors="replace") for path in folder.rglob("*.py") if path.is_file())
-    calls = (call for text in texts for call in _SETS.findall(text))
+    contents = (path.read_bytes() for path in folder.rglob("*.py") if path.is_file())
+    calls = (call for content in contents if b"set_experiment" in content for call in _choices(content))
     return any("MLFLOW_EXPERIMENT_NAME" not in call for call in calls)
+
+
+def _choices(content: bytes) -> Iterator[str]:
+    """Calls of mlflow's `set_experiment` in a program, under each name that it imports."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of the script are for its own log
+            nodes = list(ast.walk(ast.parse(content)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    names = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            modules = [one for one in node.names if one.name.partition(".")[0] == "mlflow"]
+            names |= {f"{one.asname or 'mlflow'}.set_experiment" for one in modules}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "mlflow":
+            names |= {one.asname or one.name for one in node.names if one.name == "set_experiment"}
+    for node in nodes:
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in names:
+            yield ast.unparse(node)
 
 
 def _now() -> int:

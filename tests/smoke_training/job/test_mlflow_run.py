@@ -245,3 +245,22 @@ with mlflow.start_run():
     code, said = job(text, **variables(store, experiment)).run()
     assert code == 0, said
     assert only_run(store, experiment).data.metrics["loss"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "apart"),
+    [
+        ("import mlflow\n# mlflow.set_experiment('x')\n", False),
+        ("import mlflow\ntext = \"mlflow.set_experiment('x')\"\n", False),
+        ("import mlflow as ml\nml.set_experiment('x')\n", True),
+        ("import mlflow.pytorch\nmlflow.set_experiment(\n    name()\n)\n", True),
+        ("from mlflow import set_experiment as choose\nchoose('x')\n", True),
+        ("import other\nother.set_experiment('x')\n", False),
+        ("import mlflow\nmlflow.set_experiment('x'\n", False),
+    ],
+)
+def test_only_a_call_of_mlflow_sets_an_experiment(tmp_path: Path, text: str, apart: bool) -> None:
+    (tmp_path / "train.py").write_text(text)
+    run = MlflowRun({"MLFLOW_TRACKING_URI": "http://unused"}, lambda _: None)
+    run._opened, run.run_id = True, "1"
+    assert ("MLFLOW_RUN_ID" not in run.variables("", tmp_path)) is apart
