@@ -1,7 +1,9 @@
 """The run plan of a job, which launchers render as the request of its service (pure)."""
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from infra.errors import Problem, UserError
 from infra.jobs.limits import MOST_OF_A_SEARCH
@@ -11,6 +13,7 @@ from infra.jobs.service import Moment
 from infra.jobs.service_part import PartOf
 from infra.naming import TAG_PREFIX, lasting_tags, sanitize
 from smoke_training.launchers import bundle, managed
+from smoke_training.launchers.aws import trial
 from smoke_training.launchers.runplan import PER_NODE, RunPlan
 
 # TrainingJobName of SageMaker's API; Vertex AI takes longer names.
@@ -98,9 +101,11 @@ def _environment(order: RunOrder, pack: CodePack, name: str, gpus: int) -> dict[
         # Of all machines together.
         **({} if usd is None else {"COST_PER_HOUR": f"{usd * order.nodes:g}"}),
     }
+    program = Path(trial.__file__).read_bytes() if order.options.tune else b""
+    others = {trial.NAME: hashlib.sha256(program).hexdigest()} if program else {}
     return {
         **{f"{_PREFIX}{key}": value for key, value in values.items()},
-        managed.CHECK: managed.check(pack.sha256, bundle.shipped().sha256),
+        managed.CHECK: managed.check(pack.sha256, bundle.shipped().sha256, others),
         "MLFLOW_TRACKING_URI": order.outputs.tracking_uri,
         "MLFLOW_EXPERIMENT_NAME": order.person.team,
     }

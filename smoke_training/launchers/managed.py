@@ -3,6 +3,7 @@
 Each service describes a node's rank in its own document, which two lines of Python in the container read.
 """
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 from smoke_training.launchers.bundle import NAME as WRAPPER
@@ -22,16 +23,19 @@ def start(rank: str, first: str = "") -> str:
     return f"set -e; {first}P=$(python3 -c '{rank}'); NODE_RANK=${{P% *}} MASTER_ADDR=${{P#* }}; {JOIN}"
 
 
-def check(archive: str, wrapper: str) -> str:
-    """Return the command that ends a job without the submitted code, in the folder that has its two files.
+def check(archive: str, wrapper: str, others: Mapping[str, str] | None = None) -> str:
+    """Return the command that ends a job without the submitted code, in the folder that has its files.
 
     Everyone who submits jobs may write the folder of code in the bucket. The request of a job cannot be
     changed, so these digests in its environment identify the submitted code: SHA-256 of the archive
-    before compression, and of the wrapper.
+    before compression, of the wrapper, and of `others` by name.
     """
-    found = f"$(gzip -dc {PACK} | sha256sum | cut -c-64) $(sha256sum < {WRAPPER} | cut -c-64)"
+    files = {WRAPPER: wrapper, **(others or {})}
+    sums = [f"$(gzip -dc {PACK} | sha256sum | cut -c-64)"]
+    sums += [f"$(sha256sum < {name} | cut -c-64)" for name in files]
+    found, wanted = " ".join(sums), " ".join([archive, *files.values()])
     failed = 'echo "trainstack: the bucket has other code than was submitted" >&2; exit 3'
-    return f'[ "{found}" = "{archive} {wrapper}" ] || {{ {failed}; }}'
+    return f'[ "{found}" = "{wanted}" ] || {{ {failed}; }}'
 
 
 def unpacked(plan: RunPlan, source: str, folder: str) -> str:

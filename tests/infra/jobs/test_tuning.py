@@ -1,6 +1,9 @@
 """Searches for hyperparameters: what a folder declares, what the service is asked for, trials that run."""
 
 import dataclasses
+import gzip
+import hashlib
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,8 @@ from infra.jobs.report import row
 from infra.jobs.service import JobState, TuningSpec
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import start
-from smoke_training.launchers.aws import sagemaker
+from smoke_training.launchers import bundle, managed
+from smoke_training.launchers.aws import sagemaker, trial
 from tests.infra.jobs.conftest import Stack
 from tests.infra.jobs.samples import NOW, order
 from tests.infra.jobs.test_plan import CODE, PACK, _session, _validate
@@ -135,3 +139,20 @@ def test_a_search_whose_trials_all_fail_says_why(stack: Stack) -> None:
     start(run, stack.service, stack.reported.append)
     found = stack.followed(run.name)
     assert found.state is JobState.FAILED and "No training job succeeded after 2 attempts" in found.reason
+
+
+def test_a_trial_ends_where_its_program_is_not_the_submitted_one(tmp_path: Path) -> None:
+    content = b"a program"
+    pack = dataclasses.replace(
+        PACK, content=gzip.compress(content), sha256=hashlib.sha256(content).hexdigest()
+    )
+    plan = run_plan(order(tune=SEARCH, script="trial.py"), pack, CODE, NOW, part_of=part)
+    check = plan.env[managed.CHECK]
+    assert len(check) <= 512, "of a variable in a training job"
+    (tmp_path / managed.PACK).write_bytes(pack.content)
+    (tmp_path / bundle.NAME).write_bytes(bundle.shipped().content)
+    (tmp_path / trial.NAME).write_bytes(Path(trial.__file__).read_bytes())
+    ended = [subprocess.run(["bash", "-c", check], cwd=tmp_path, check=False).returncode]
+    (tmp_path / trial.NAME).write_text("print()")
+    ended.append(subprocess.run(["bash", "-c", check], cwd=tmp_path, check=False).returncode)
+    assert ended == [0, 3]
