@@ -124,7 +124,7 @@ def _secret_arguments(options: RunOptions) -> Iterator[Problem]:
     """Arguments with keys or tokens: the service shows them, and MLflow records them."""
     for _, kind in secrets_in(" ".join(options.arguments).encode("utf-8", "surrogateescape")):
         rule = f"have a {kind}, which everyone who may see the job or its record could read"
-        fix = "Let the script read it from a secret of the cloud, with the permissions of the job's role."
+        fix = "Remove it. Keys of other services are not supported: roles of jobs read data, and no secrets."
         yield Problem("arguments", None, rule, fix, code="argument-like-secret")
 
 
