@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rehearsal.aws import default_vpc, facts
+from rehearsal.aws.service_keys import PREFIX, service_key
 from rehearsal.aws.site import MISSING, Site
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation.functions import Function, absent
-from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, Record, RefusalError
 
 # Arguments that control the search and are no criteria.
@@ -136,8 +136,8 @@ def _key(site: Site, args: Properties) -> Properties:
     """A key by id, ARN or alias; those of the services always exist."""
     wanted = str(args.get("keyId"))
     alias = wanted.rpartition(":")[2] if ":alias/" in wanted else wanted
-    if alias.startswith("alias/aws/"):
-        return {**args, **_service_key(site, alias), "keyManager": "AWS"}
+    if alias.startswith(PREFIX):
+        return {**args, **service_key(site, alias), "keyManager": "AWS"}
     for record in site.all("kms/alias:Alias"):
         if alias == record.outputs.get("name"):
             wanted = str(record.outputs.get("targetKeyId"))
@@ -145,18 +145,11 @@ def _key(site: Site, args: Properties) -> Properties:
     return {**args, **record.outputs, "id": record.id, "keyManager": "CUSTOMER"}
 
 
-def _service_key(site: Site, alias: str) -> Properties:
-    drawn = draw(f"{site.account}{site.region}{alias}", 32)
-    identifier = f"{drawn[:8]}-{drawn[8:12]}-{drawn[12:16]}-{drawn[16:20]}-{drawn[20:]}"
-    arn = f"arn:aws:kms:{site.region}:{site.account}:key/{identifier}"
-    return {"id": identifier, "arn": arn, "enabled": True, "keyState": "Enabled"}
-
-
 def _alias(site: Site, args: Properties) -> Properties:
     name = str(args.get("name"))
     arn = f"arn:aws:kms:{site.region}:{site.account}:{name}"
-    if name.startswith("alias/aws/"):
-        key = _service_key(site, name)
+    if name.startswith(PREFIX):
+        key = service_key(site, name)
     else:
         record = site.known_as("kms/alias:Alias", name)
         key = _key(site, {"keyId": str(record.outputs.get("targetKeyId"))})

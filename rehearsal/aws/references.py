@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from rehearsal.aws.facts import DEPLOYER_ROLE
+from rehearsal.aws.service_keys import is_service_key
 from rehearsal.aws.site import MISSING, SEEDED, Site
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation.site import refuse
@@ -69,6 +70,8 @@ def _by_arn(site: Site, path: str, value: str) -> Record | None:
     for record in site.state.issued(plain):
         if record.package == "aws":
             return record
+    if is_service_key(site, plain):
+        return None
     parts = plain.split(":", 5)
     if len(parts) < 6 or parts[4] not in ("", site.account) or "*" in plain:
         return None  # another account's, or a pattern: unknown here
