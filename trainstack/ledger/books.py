@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 from agents.gpu_ledger import book_text
 from agents.gpu_ledger.archive import Archive, ArchivePart
 from agents.gpu_ledger.book_store import NAME, text_of
-from agents.gpu_ledger.books import UNREADABLE
 from agents.gpu_ledger.price import HOUR, usd
 from agents.gpu_ledger.row import LedgerRow
+from agents.shared.api_server import UNREADABLE
 from infra.clouds.kubectl import ApiResponse
 from infra.errors import Problem, UserError
 
