@@ -133,9 +133,9 @@ GCP: dict[str, tuple[dict[str, Any], str]] = {
     "a shared range": ({"layout.network_cidr": "100.64.0.0/18"}, "composed"),
     "the range that Cloud SQL uses": ({"layout.network_cidr": "172.17.0.0/16"}, "refused"),
     # 2048 addresses: 16 nodes of 64 and 6 of the system of 128 are 1792.
-    "a range that just holds its pods": ({"layout.network_cidr": "10.0.0.0/20"}, "composed"),
+    "a range that just holds its pods": ({"layout.network_cidr": "10.0.0.0/19"}, "composed"),
     "a range that holds pods but not those of the system": (
-        {"layout.network_cidr": "10.0.0.0/20", "layout.system_pool.max_nodes": 9},
+        {"layout.network_cidr": "10.0.0.0/19", "layout.system_pool.max_nodes": 36},
         "refused",
     ),
     "a pool larger than GKE has": (

@@ -183,7 +183,7 @@ ACCEPTED = [
     Accepted(
         "an announced checkpoint",
         patch("Pod", "{job_pod}", {"metadata": {"annotations": {LAST: "1"}}}),
-        "hide idle GPUs for 1 h 45 min, by announced checkpoints or restarts of its containers",
+        "hide idle GPUs for 1 h 45 min, by announced checkpoints, or restarts of its containers or pods",
     ),
     Accepted(
         "another attempt",

@@ -89,7 +89,16 @@ def test_pods_as_the_launchers_render_them_are_let_in(plan: RunPlan, api: Kubern
 
 
 def daemon(spec: dict[str, Any]) -> dict[str, Any]:
-    return cast("dict[str, Any]", spec["initContainers"][0])
+    """The only container beside the run that does not end: another one waits for the plugin before it."""
+    beside = (one for one in spec["initContainers"] if one.get("restartPolicy") == "Always")
+    return cast("dict[str, Any]", next(beside))
+
+
+def without_daemon(spec: dict[str, Any]) -> dict[str, Any]:
+    """The daemon, taken out of the pod."""
+    alone = daemon(spec)
+    spec["initContainers"].remove(alone)
+    return alone
 
 
 def run(spec: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +115,7 @@ def of_node(path: str) -> Spoil:
 
 def as_run(spec: dict[str, Any]) -> None:
     """The daemon alone: a shell without the name of a container would start in it."""
-    alone = spec.pop("initContainers")[0]
+    alone = without_daemon(spec)
     spec["containers"] = [{key: value for key, value in alone.items() if key != "restartPolicy"}]
 
 
@@ -151,7 +160,7 @@ SPOILED: dict[str, Spoil] = {
         startupProbe={"exec": {"command": ["sh", "-c", "id"]}}
     ),
     "the daemon as the run": as_run,
-    "the daemon beside the run": lambda spec: spec["containers"].append(spec.pop("initContainers")[0]),
+    "the daemon beside the run": lambda spec: spec["containers"].append(without_daemon(spec)),
     "a daemon that ends before the run": lambda spec: [
         daemon(spec).pop(key) for key in ("restartPolicy", "startupProbe")
     ],

@@ -191,6 +191,6 @@ GCP: dict[str, Outcome] = dict(
             r'gpuPartitionSize: .* -> "3g.20gb"',
             at=f"{_L4}.sharing",
         ),
-        _row("networks", "on.accelerator_networks", "classic", r"^\+ Network a100-rdma"),
+        _row("networks", "on.accelerator_networks", "classic", r"^\+ Network rdma-b-rdma"),
     ]
 )

@@ -1,6 +1,8 @@
 """A scheduled validation, started by the emulated Cloud Scheduler, and its alerts."""
 
+import base64
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -111,6 +113,18 @@ def match_condition(graph: Graph) -> dict[str, Any]:
 def test_two_starts_are_two_jobs_with_a_folder_each_that_all_replicas_agree_on(project: Project) -> None:
     graph = declared(KEEP)
     deployed(project, graph)
+    # The script uses the mount, which needs a role on all of the bucket; the start brings some code.
+    writes = {
+        "bucket": "runs-bucket",
+        "role": "roles/storage.objectUser",
+        "member": f"serviceAccount:{TRAINER}",
+    }
+    bound = project.add("storage/bucketIAMMember:BucketIAMMember", "writes", writes)
+    project.state.refer(bound, {"bucket": project.state.find(id="runs-bucket")[0]})
+    request = base64.b64decode(graph.find("cloudscheduler/job:Job")["httpTarget"]["body"]).decode()
+    code = re.search("gs://code-bucket/(code/[a-z0-9-]+)", request)
+    assert code
+    project.put("code-bucket", f"{code[1]}/any.txt", b"")
     for _ in range(2):
         answer = run(project).json()
         assert "status" not in answer, answer
