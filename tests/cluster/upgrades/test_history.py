@@ -23,7 +23,7 @@ from tests.cluster.waiting import eventually
 from trainstack.collect.object_lists import ListRefusedError, listed
 
 # `alone` and `more`: thousands of objects load the machine.
-pytestmark = [pytest.mark.more, pytest.mark.alone, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.more, pytest.mark.timeout(1200)]
 FINISHED, QUEUED = 3_000, 20
 PATIENCE_S = 300
 

@@ -108,7 +108,7 @@ dist.destroy_process_group()
 def test_a_spot_run_goes_on_from_its_checkpoint(
     project: Project, service: VertexRuns, tmp_path: Path
 ) -> None:
-    project.faults(interruptions=[{"seconds": 6}])
+    project.faults(interruptions=[{"seconds": 25}])  # checkpoints are stored every 10 s
     script = TRAIN + "\nimport time\nif not sys.argv[1:] and not step.with_name('again').exists():\n"
     script += "    step.with_name('again').touch(); time.sleep(120)\n"
     job, reported = followed(submitted(tmp_path, script, service, machine="l4", spot=True), service)

@@ -13,7 +13,7 @@ SOURCES = Path(__file__).resolve().parents[3] / "smoke_training"
 # What may read the wall clock: stamps for people, the tracking server's own times, the age of files.
 STAMPS = (
     *("instrumentation/", "runtime/output.py:", "runtime/ending.py:", "record/", "files.py:"),
-    *("runtime/system_metrics.py:", "job/run.py:", "job/mlflow_run.py:"),
+    *("runtime/system_metrics.py:", "job/run.py:", "job/mlflow_run.py:", "job/gcp/mirror.py:"),
 )
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rehearsal.core.model import Properties
-from rehearsal.kubernetes.rules.objects.gke_networks import NETWORK, PARAMETERS
+from rehearsal.kubernetes.rules.objects.pod_networks import NETWORK, PARAMETERS
 from tests.rehearsal.kubernetes.rules.building import Example, named
 
 
