@@ -113,6 +113,11 @@ def of_node(path: str) -> Spoil:
     return spoil
 
 
+def ends_first(spec: dict[str, Any]) -> None:
+    alone = daemon(spec)
+    del alone["restartPolicy"], alone["startupProbe"]
+
+
 def as_run(spec: dict[str, Any]) -> None:
     """The daemon alone: a shell without the name of a container would start in it."""
     alone = without_daemon(spec)
@@ -161,9 +166,7 @@ SPOILED: dict[str, Spoil] = {
     ),
     "the daemon as the run": as_run,
     "the daemon beside the run": lambda spec: spec["containers"].append(without_daemon(spec)),
-    "a daemon that ends before the run": lambda spec: [
-        daemon(spec).pop(key) for key in ("restartPolicy", "startupProbe")
-    ],
+    "a daemon that ends before the run": ends_first,
     "processes shared with the daemon": lambda spec: spec.update(shareProcessNamespace=True),
     "a port of the node": lambda spec: run(spec).update(ports=[{"containerPort": 80, "hostPort": 80}]),
     "no seccomp": lambda spec: spec.update(securityContext={"seccompProfile": {"type": "Unconfined"}}),
