@@ -3,6 +3,7 @@
 from typing import Any
 
 from agents.idle_gpus.decisions import ANNOUNCE, STOP, TAKE_BACK, IdleVerdict
+from agents.idle_gpus.history import PodHistory
 from agents.idle_gpus.holders import JOBS, NEVER, STOP_AT, GpuPod, Holder
 from agents.idle_gpus.jobs import Jobs
 from agents.shared.api_server import ApiServer, ApiServerError, say
@@ -18,8 +19,8 @@ _CONFLICT = 409
 class Actions:
     """Performs actions through the API server; `stopped` counts stopped holders by kind."""
 
-    def __init__(self, server: ApiServer) -> None:
-        self._server, self._jobs = server, Jobs(server)
+    def __init__(self, server: ApiServer, history: PodHistory) -> None:
+        self._server, self._jobs, self._history = server, Jobs(server), history
         self.stopped: dict[str, int] = {}
 
     def take(self, holder: Holder, verdict: IdleVerdict, now: float) -> None:
@@ -27,10 +28,12 @@ class Actions:
         if verdict.action == ANNOUNCE and verdict.stop_at is not None:
             self._announce(holder, verdict.stop_at, now)
         elif verdict.action == TAKE_BACK:
+            self._history.withdraw(holder)
             for pod in holder.pods:
                 self._annotate(pod, None)
             self._report(holder, "GpusBusy", f"its GPUs are not idle any more ({verdict.state})", now)
         elif verdict.action == STOP and self._stop(holder):
+            self._history.stopped(holder, now)
             self.stopped[holder.kind] = self.stopped.get(holder.kind, 0) + 1
             again = f"; to start it again, give it the label {RETRY_LABEL}" if holder.kind in JOBS else ""
             words = f"stopped: its GPUs were idle, as announced{again}"

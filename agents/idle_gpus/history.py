@@ -16,6 +16,8 @@ class PodHistory:
         self._kept_s = kept_s
         self._seen: dict[tuple[str, str, str], dict[str, tuple[float, int, GpuPod]]] = {}
         """By holder, and by UID of the pod: when it was last seen, and the GPUs of the holder then."""
+        self._stopped: dict[str, float] = {}
+        """UIDs of pods that were stopped, and when: they are no past of what is started again."""
 
     def complete(self, found: Iterable[Holder], now: float) -> list[Holder]:
         """Add to holders the pods that they had before."""
@@ -24,6 +26,7 @@ class PodHistory:
             gpus = sum(pod.gpus for pod in holder.pods)
             rows = self._seen.setdefault(_key(holder), {})
             rows |= {pod.uid: (now, gpus, pod) for pod in holder.pods}
+        self._stopped = {uid: at for uid, at in self._stopped.items() if now - at <= 2 * self._kept_s}
         for key, rows in [*self._seen.items()]:
             self._seen[key] = {uid: row for uid, row in rows.items() if now - row[0] <= self._kept_s}
             if not self._seen[key]:
@@ -36,11 +39,16 @@ class PodHistory:
         for uid, (at, gpus, pod) in rows.items():
             rows[uid] = at, gpus, replace(pod, stop_at=None)
 
+    def stopped(self, holder: Holder, now: float) -> None:
+        """Take the pods of a holder, also those that are gone, out of its past."""
+        self._stopped |= {pod.uid: now for pod in (*holder.pods, *holder.gone)}
+
     def _with_gone(self, holder: Holder) -> Holder:
         rows = self._seen[_key(holder)]
         current = {pod.uid for pod in holder.pods}
-        gone = tuple(pod for uid, (_, _, pod) in rows.items() if uid not in current)
-        return replace(holder, gone=gone, most_gpus=max(gpus for _, gpus, _ in rows.values()))
+        past = {uid: row for uid, row in rows.items() if uid in current or uid not in self._stopped}
+        gone = tuple(pod for uid, (_, _, pod) in past.items() if uid not in current)
+        return replace(holder, gone=gone, most_gpus=max(gpus for _, gpus, _ in past.values()))
 
 
 def _key(holder: Holder) -> tuple[str, str, str]:

@@ -73,7 +73,6 @@ class IdleWatch:
 
     def __init__(self, server: ApiServer, given: argparse.Namespace) -> None:
         self._server, self._given = server, given
-        self._actions = Actions(server)
         self._policy = IdlePolicy(
             window_s=given.minutes * 60,
             grace_s=given.grace_minutes * 60,
@@ -82,6 +81,7 @@ class IdleWatch:
             startup_s=given.startup_s,
         )
         self._history = PodHistory(self._policy.bound_s)
+        self._actions = Actions(server, self._history)
         self.text = self._text([], 0.0, blind=True)
 
     def round(self) -> None:
@@ -106,8 +106,6 @@ class IdleWatch:
         for holder, verdict in judged:
             what = f"{holder.namespace}/{holder.name}: {verdict.action}"
             self._apart(what, functools.partial(self._actions.take, holder, verdict, now))
-            if verdict.action == decisions.TAKE_BACK:
-                self._history.withdraw(holder)
         self.text = self._text(judged, now, blind=blind)
 
     def _text(self, judged: Judged, now: float, *, blind: bool) -> str:

@@ -170,19 +170,30 @@ def test_a_job_that_replaces_its_pods_is_announced_once_and_stopped(monkeypatch:
     found = IdleWatch(server, argparse.Namespace(**{**vars(given([SPACE])), "startup_s": 3600}))
     start = clock[0]
     owner = {"kind": "Job", "name": "train", "uid": job["metadata"]["uid"], "controller": True}
+
+    def replace_pod() -> None:
+        names.append(f"train-{len(names)}")
+        began[names[-1]] = clock[0]
+        body = pod(names[-1], metadata={"ownerReferences": [owner], "labels": {}, "annotations": {}})
+        body["status"] |= {"startTime": stamp(clock[0]), "containerStatuses": [
+            {"state": {"running": {"startedAt": stamp(clock[0])}}}]}  # fmt: skip
+        server.pods = {SPACE: [body]}
+        server.objects = {key: one for key, one in server.objects.items() if "pods/" not in key}
+        server.objects[f"pods/{names[-1]}"] = body
+
     while workload["spec"].get("active", True) and clock[0] < start + 4 * 3600:
         if (clock[0] - start) % 720 == 0:
-            names.append(f"train-{len(names)}")
-            began[names[-1]] = clock[0]
-            body = pod(names[-1], metadata={"ownerReferences": [owner], "labels": {}, "annotations": {}})
-            body["status"] |= {"startTime": stamp(clock[0]), "containerStatuses": [
-                {"state": {"running": {"startedAt": stamp(clock[0])}}}]}  # fmt: skip
-            server.pods = {SPACE: [body]}
-            server.objects = {key: one for key, one in server.objects.items() if "pods/" not in key}
-            server.objects[f"pods/{names[-1]}"] = body
+            replace_pod()
         found.round()
         clock[0] += 60
     assert 105 * 60 < clock[0] - start <= 125 * 60
+    # Started again, it has the time of a new job.
+    workload["spec"]["active"] = True
+    replace_pod()
+    for _ in range(30):
+        found.round()
+        clock[0] += 60
+    assert workload["spec"]["active"]
 
 
 def given(namespaces: list[str]) -> argparse.Namespace:
