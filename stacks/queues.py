@@ -1,9 +1,8 @@
-"""Kueue objects of a stack from its spec alone, identical to those of `up`."""
-
-from collections.abc import Sequence
+"""Objects of Kueue, and names of runtimes, of a stack from its spec alone, identical to those of `up`."""
 
 from components.kubernetes.queueing import kueue
 from components.kubernetes.queueing.kueue import Body
+from components.kubernetes.training.trainer import runtimes
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
@@ -12,31 +11,42 @@ from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.model import demanded
 from stacks.clouds.aws import pools as aws_pools
 from stacks.clouds.gcp import pools as gcp_pools
-from stacks.layouts.cluster import gate, team
+from stacks.layouts.cluster import gate, gpu_offers, of_one_machine, team
 from stacks.parts import NodePool
 
 
 def queue_objects(spec: StackSpec) -> list[Body]:
     """Every Kueue object of the stack. Raises UserError for a stack without a cluster."""
-    flavors = [pool.flavor for pool in _pools(spec)]
+    flavors = [pool.flavor for pool in _pools(spec).values()]
     teams = [team(one) for one in spec.teams]
     return [body for layer in kueue.layers(flavors, teams, gate(spec)) for body in layer]
 
 
-def _pools(spec: StackSpec) -> Sequence[NodePool]:
-    """The pools, without labels of nodes and names of networks, which queues do not need."""
+def runtime_names(spec: StackSpec) -> set[str]:
+    """Every runtime of TrainJobs of the stack. Raises UserError for a stack without a cluster.
+
+    Without names of networks: pools in two zones with RDMA networks of the stack have no common runtime, and
+    one is listed here.
+    """
+    pools = _pools(spec)
+    bodies = runtimes(gpu_offers(pools), spec.smoke.image, of_one_machine(pools))
+    return {str(body["metadata"]["name"]) for body in bodies}
+
+
+def _pools(spec: StackSpec) -> dict[str, NodePool]:
+    """The pools by name, without labels of nodes and names of networks, which queues do not need."""
     match spec.layout, spec.on:
         case ClusterLayout() as layout, AwsSpec() as on:
             driver = demanded(on.efa_driver)
-            return [
-                aws_pools.pool_record(pool, {}, region=spec.region, efa_driver=driver)
+            return {
+                pool.name: aws_pools.pool_record(pool, {}, region=spec.region, efa_driver=driver)
                 for pool in layout.pools
-            ]
+            }
         case ClusterLayout() as layout, GcpSpec() as google:
-            return [
-                gcp_pools.pool_record(pool, google, {}, region=spec.region, networks=None)
+            return {
+                pool.name: gcp_pools.pool_record(pool, google, {}, region=spec.region, networks=None)
                 for pool in layout.pools
-            ]
+            }
     rule = "this profile has no queues"
     fix = "Choose profile medium or small-cluster."
     raise UserError(

@@ -6,6 +6,7 @@ from typing import Any
 import pulumi
 
 from components.kubernetes.accelerators import Accelerators, AcceleratorsArgs
+from components.kubernetes.offers import NodeOffer
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import GateArgs, TeamArgs
 from components.kubernetes.training.trainer import Trainer
@@ -16,7 +17,7 @@ from stacks.accounting import gpu_ledger
 from stacks.admission import admission, refuses
 from stacks.idle import idle_gpus
 from stacks.monitoring import monitored
-from stacks.parts import Cluster, ClusterCloud, ClusterT, Pools, StoreT, TeamData, Tracking
+from stacks.parts import Cluster, ClusterCloud, ClusterT, NodePool, Pools, StoreT, TeamData, Tracking
 from stacks.teams import logins, team_volumes, teams_at_work, visitors
 from stacks.validation import PODS, validations
 from stacks.windows import capacity_windows
@@ -104,10 +105,15 @@ def _way_in(tracking: Tracking) -> Mapping[str, Any] | None:
     return {"url": found.url, "target": found.target} if found else None
 
 
-def _of_one_machine(pools: Pools) -> dict[str, list[str]]:
+def gpu_offers(pools: Mapping[str, NodePool]) -> dict[str, NodeOffer]:
+    """Resources of a node of each pool with GPUs."""
+    return {name: pool.offer for name, pool in pools.items() if pool.offer["gpus"]}
+
+
+def of_one_machine(pools: Mapping[str, NodePool]) -> dict[str, list[str]]:
     """Pools with GPUs behind the common queues, by machine type."""
     found: dict[str, list[str]] = {}
-    for name, pool in pools.by_name.items():
+    for name, pool in pools.items():
         if pool.offer["gpus"] and not pool.flavor.get("own_queue"):
             found.setdefault(pool.machine, []).append(name)
     return found
@@ -127,8 +133,8 @@ def _queueing(
     trainer = Trainer(
         f"{spec.name}-trainer",
         {
-            "pools": {name: pool.offer for name, pool in pools.by_name.items() if pool.offer["gpus"]},
-            "machines": _of_one_machine(pools),
+            "pools": gpu_offers(pools.by_name),
+            "machines": of_one_machine(pools.by_name),
             # The image of the validation is also that of team jobs.
             "image": spec.smoke.image,
             "ready_image": tracking.image,

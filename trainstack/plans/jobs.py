@@ -1,6 +1,5 @@
 """Jobs that a change of a stack ends, stops or leaves, from the state of its queues and from its new spec."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -10,7 +9,6 @@ from components.kubernetes.queueing.kueue import COHORT
 from components.kubernetes.runtime_names import CLUSTER_RUNTIME, POOL_RUNTIME
 from infra.engine.plan import PlannedStep
 from infra.naming import flavor_name
-from smoke_training.launchers.kubeflow import RUNTIME
 from trainstack.queues.state import Job, State
 
 ENDS: Final = "job ends"
@@ -18,7 +16,6 @@ STOPS: Final = "job stops and waits"
 STAYS: Final = "job continues"
 BLOCKS: Final = "delete before the pool"
 """Effect of a TrainJob on the change: `up` waits for the runtime that it names, and then fails."""
-_SEVERAL = 2  # pools of a machine type, from which on it has a runtime
 Effect = Literal["job ends", "job stops and waits", "job continues"]
 
 
@@ -114,24 +111,17 @@ class RuntimeUse:
         )
 
 
-def of_machines(deployed: Iterable[Mapping[str, Any]], pools: Iterable[tuple[str, str]]) -> set[str]:
-    """Runtimes of machine types in a state that the wanted pools, as (name, machine type), have no more."""
-    wanted = [*pools]
-    count, names = Counter(machine for _, machine in wanted), {name for name, _ in wanted}
-    found = {
-        str(((one.get("inputs") or {}).get("metadata") or {}).get("name"))
-        for one in deployed
-        if str(one["type"]).endswith(f":{CLUSTER_RUNTIME}")
-    }
-    of = {name.removeprefix(POOL_RUNTIME): name for name in found if name != RUNTIME}
-    return {name for key, name in of.items() if key not in names and count[key] < _SEVERAL}
+def lost_runtimes(deployed: Iterable[Mapping[str, Any]], wanted: Collection[str]) -> set[str]:
+    """Runtimes in a state that are not among the `wanted` names (`stacks.queues.runtime_names`)."""
+    found = (one for one in deployed if str(one["type"]).endswith(f":{CLUSTER_RUNTIME}"))
+    return {str(((one.get("inputs") or {}).get("metadata") or {}).get("name")) for one in found} - {*wanted}
 
 
 def runtime_uses(
-    train_jobs: Iterable[Any], removed: Removal, gone: Collection[str] = ()
+    train_jobs: Iterable[Any], removed: Removal, lost: Collection[str] = ()
 ) -> Iterator[RuntimeUse]:
-    """TrainJobs, ended ones too, with runtimes of removed pools or `gone`; not in removed namespaces."""
-    runtimes = {f"{POOL_RUNTIME}{pool}" for pool in removed.flavors} | {*gone}
+    """TrainJobs, ended ones too, with runtimes of removed pools or `lost`; not in removed namespaces."""
+    runtimes = {f"{POOL_RUNTIME}{pool}" for pool in removed.flavors} | {*lost}
     for body in train_jobs:
         about, reference = body["metadata"], body["spec"]["runtimeRef"]
         if reference.get("kind", CLUSTER_RUNTIME) != CLUSTER_RUNTIME or reference["name"] not in runtimes:

@@ -13,7 +13,7 @@ from trainstack.plans.jobs import (
     STOPS,
     Removal,
     effects,
-    of_machines,
+    lost_runtimes,
     on_ending_nodes,
     removal,
     runtime_uses,
@@ -131,21 +131,22 @@ def test_train_jobs_that_keep_the_runtime_of_a_removed_pool_are_found_finished_o
 
 
 def test_the_runtime_of_a_machine_type_goes_with_the_second_last_pool() -> None:
+    both = ("torch-distributed", "torch-h100", "torch-flex", "torch-a3-megagpu-8g")
     deployed = [
         {
             "type": "kubernetes:trainer.kubeflow.org/v1alpha1:ClusterTrainingRuntime",
             "inputs": {"metadata": {"name": name}},
         }
-        for name in ("torch-distributed", "torch-h100", "torch-flex", "torch-a3-megagpu-8g")
+        for name in both
     ]
-    both = [("h100", "a3-megagpu-8g"), ("flex", "a3-megagpu-8g")]
-    assert of_machines([{"type": "pulumi:pulumi:Stack"}, *deployed], both) == set()
-    assert of_machines(deployed, both[:1]) == {"torch-flex", "torch-a3-megagpu-8g"}
+    one_left = {"torch-distributed", "torch-h100"}
+    assert lost_runtimes([{"type": "pulumi:pulumi:Stack"}, *deployed], both) == set()
+    assert lost_runtimes(deployed, one_left) == {"torch-flex", "torch-a3-megagpu-8g"}
     body: dict[str, Any] = {
         "metadata": {"namespace": "team-b", "name": "old"},
         "spec": {"runtimeRef": {"name": "torch-a3-megagpu-8g"}},
     }
-    (use,) = runtime_uses([body], Removal(), of_machines(deployed, both[:1]))
+    (use,) = runtime_uses([body], Removal(), lost_runtimes(deployed, one_left))
     assert use.runtime == "torch-a3-megagpu-8g"
 
 

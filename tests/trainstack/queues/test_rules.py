@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stacks.queues import queue_objects
+from stacks.queues import queue_objects, runtime_names
 from tests.cluster.manifests import manifests
 from tests.stacks.composition.composed import FILES, Pair, composed, stack_spec
 from tests.stacks.composition.variants import VARIANTS
@@ -46,6 +46,13 @@ def made() -> list[Body]:
 def test_the_rules_are_derived_from_the_objects_of_up(pair: Pair) -> None:
     found = objects_of(pair)
     assert found and sorted_(queue_objects(stack_spec(pair))) == sorted_(found)
+
+
+@pytest.mark.parametrize("pair", [pair for pair in FILES if pair[0] != "small"])
+def test_the_names_of_runtimes_are_those_of_up(pair: Pair) -> None:
+    bodies = manifests(composed(pair))
+    made = {body["metadata"]["name"] for body in bodies if body["kind"] == "ClusterTrainingRuntime"}
+    assert made and runtime_names(stack_spec(pair)) == made
 
 
 def rules_of(bodies: list[Body]) -> str:

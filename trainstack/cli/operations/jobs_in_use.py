@@ -19,11 +19,10 @@ from infra.jobs.submission import answered
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import ClusterLayout
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import real_cluster
 from rehearsal.realcluster.real_provider import admin_kubeconfig
-from stacks.queues import queue_objects
+from stacks.queues import queue_objects, runtime_names
 from trainstack.cli.operations.job_service import job_service
 from trainstack.collect.object_lists import ListRefusedError, listed
 from trainstack.plans.draining import Draining, resume
@@ -37,7 +36,7 @@ from trainstack.plans.jobs import (
     Removal,
     RuntimeUse,
     effects,
-    of_machines,
+    lost_runtimes,
     on_ending_nodes,
     removal,
     runtime_uses,
@@ -215,8 +214,7 @@ def _found(
     left = pending(cluster, releases) if spec else ()  # Helm uninstalls pending ones too
     resources = engine.resources()
     kept = installed(resources)
-    pools = spec.layout.pools if spec and isinstance(spec.layout, ClusterLayout) else []
-    lost = of_machines(resources, [(pool.name, pool.machine) for pool in pools]) if spec else set[str]()
+    lost = lost_runtimes(resources, runtime_names(spec)) if spec else set[str]()
     named, unknown = _runtimes(cluster, removed, lost) if removed.flavors or lost else ([], "")
     ended = [*effects(state, removed, wanted)]
     return JobsInUse(
