@@ -48,6 +48,12 @@ def did_you_mean(value: object, known: Iterable[str], otherwise: str) -> str:
     return f"Did you mean `{near[0]}`?" if near else otherwise
 
 
+def nearest_first(value: object, known: Iterable[str]) -> str:
+    """A fix that names the nearest of the `known` values, if one is near, and then all of them."""
+    names = sorted(known)
+    return f"{did_you_mean(value, names, '')} Known are {', '.join(names)}.".lstrip()
+
+
 class UserError(Exception):
     """All problems found in one pass; shown without a traceback, ends the process with exit code 2."""
 

@@ -14,6 +14,7 @@ from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.row import Key
 from agents.shared.api_server import ApiServer
 from agents.shared.dcgm import SHARES, STEP_S, PodKey, Points, points
+from agents.shared.jobs import RUNNING_PODS
 from agents.shared.prometheus import over
 
 QUERIES = tuple(f"avg_over_time({metric}[1m]){scale}" for metric, scale in SHARES)
@@ -30,8 +31,6 @@ _GROUP, _JOBSET, _JOB = _NAMED_BY = (
     "batch.kubernetes.io/job-name",
 )
 _LABELS = {"Job": _JOB, "JobSet": _JOBSET, "TrainJob": _JOBSET, "Pod": _GROUP}
-# Ended pods are kept for as long as their jobs: a list of all of them grows with history.
-NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
 # Names in one selector, of 63 letters at most: far below the length of an address that servers accept.
 _MOST_NAMES = 50
 
@@ -204,7 +203,7 @@ class GpuUsage:
     def _look_at_pods(self, namespaces: Collection[str], now: int) -> None:
         """Record the Workloads of pods: pods may be deleted before their figures are queried."""
         for namespace in {job.namespace for job in self._jobs.values()} & set(namespaces):
-            self._look(namespace, now, fieldSelector=NOT_ENDED)
+            self._look(namespace, now, fieldSelector=RUNNING_PODS)
 
     def _look_at_ended(self, namespace: str, pods: Iterable[PodKey], since: int, now: int) -> None:
         """Record the Workloads of pods with figures that ended since they were looked at.

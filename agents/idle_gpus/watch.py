@@ -22,12 +22,11 @@ from agents.shared.api_server import ApiServer, ApiServerError, say
 from agents.shared.dcgm import STEP_S, PodKey
 from agents.shared.exposition import PrometheusMetric, Sample, text
 from agents.shared.health import Health
+from agents.shared.jobs import RUNNING_PODS
 from agents.shared.prometheus import PrometheusError, over
 
 # Several rounds, with a slow API server.
 _PATIENCE_S, _ROUNDS = 600.0, 4
-# Ended pods hold no GPUs, and are kept for as long as their jobs: a list of all of them grows with history.
-_NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
 
 Judged = Sequence[tuple[Holder, IdleVerdict]]
 
@@ -116,7 +115,7 @@ class IdleWatch:
         """Pods that are not ended, of the namespaces that can be read."""
         found: list[Mapping[str, Any]] = []
         for namespace in self._given.namespaces:
-            every = self._server.every(f"/api/v1/namespaces/{namespace}/pods", fieldSelector=_NOT_ENDED)
+            every = self._server.every(f"/api/v1/namespaces/{namespace}/pods", fieldSelector=RUNNING_PODS)
             self._apart(namespace, functools.partial(found.extend, (bare(pod) for pod in every)))
         return found
 

@@ -4,6 +4,8 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
+RUNNING_PODS = "status.phase!=Succeeded,status.phase!=Failed"
+"""Field selector of pods that have not ended: those of finished jobs stay, in thousands."""
 _PATHS = {
     "Job": ("/apis/batch/v1", "jobs"),
     "JobSet": ("/apis/jobset.x-k8s.io/v1alpha2", "jobsets"),

@@ -101,8 +101,8 @@ def _environment(order: RunOrder, pack: CodePack, name: str, gpus: int) -> dict[
         # Of all machines together.
         **({} if usd is None else {"COST_PER_HOUR": f"{usd * order.nodes:g}"}),
     }
-    program = Path(trial.__file__).read_bytes() if order.options.tune else b""
-    others = {trial.NAME: hashlib.sha256(program).hexdigest()} if program else {}
+    program = Path(trial.__file__)
+    others = {trial.NAME: hashlib.sha256(program.read_bytes()).hexdigest()} if order.options.tune else {}
     return {
         **{f"{_PREFIX}{key}": value for key, value in values.items()},
         managed.CHECK: managed.check(pack.sha256, bundle.shipped().sha256, others),

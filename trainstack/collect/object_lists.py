@@ -6,8 +6,6 @@ from typing import Any
 from infra.clouds.kubectl import ApiResponse, ClusterApi
 
 WHOLE = "application/json"
-RUNNING_PODS = "status.phase!=Succeeded,status.phase!=Failed"
-"""Field selector of pods that have not ended: those of finished jobs stay, in thousands."""
 _PAGE = "500"
 _EXPIRED = 410
 """Status of a list whose pages took too long."""

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+from agents.shared.jobs import RUNNING_PODS
 from agents.shared.kueue import API
 from infra.clouds.kubectl import ApiResponse, ClusterApi
 from infra.errors import Problem, UserError
-from trainstack.collect.object_lists import RUNNING_PODS, ListRefusedError, listed
+from trainstack.collect.object_lists import ListRefusedError, listed
 from trainstack.plans.jobs import STOPS, JobEffect, Removal
 from trainstack.plans.leftovers import release_foreign
 from trainstack.queues.state import Job

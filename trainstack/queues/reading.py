@@ -4,10 +4,11 @@ import datetime
 from collections.abc import Iterable
 from typing import Any
 
+from agents.shared.jobs import RUNNING_PODS
 from agents.shared.kueue import VERSION
 from infra.clouds.kubectl import ClusterApi, unanswered
 from infra.errors import Problem, UserError
-from trainstack.collect.object_lists import RUNNING_PODS, ListRefusedError, listed
+from trainstack.collect.object_lists import ListRefusedError, listed
 from trainstack.queues import objects
 from trainstack.queues.state import Job, LocalQueue, Refusal, State
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from infra.catalog import ranges
 from infra.catalog.aws import facts
-from infra.errors import Problem, did_you_mean
+from infra.errors import Problem, nearest_first
 
 LARGEST_VPC: Final = 16
 """Prefix length. Source: VPC user guide, "VPC CIDR blocks", read 2026-11-22."""
@@ -62,8 +62,7 @@ def zone_name_problems(path: str, region: str, zones: Sequence[str]) -> Iterator
 def region_problems(path: str, region: str) -> Iterator[Problem]:
     """The region is in the catalog."""
     if region not in facts.regions:
-        known = sorted(facts.regions)
-        fix = f"{did_you_mean(region, known, '')} Known are {', '.join(known)}.".lstrip()
+        fix = nearest_first(region, facts.regions)
         yield Problem(path, region, "unknown region", fix, code="unknown-region")
 
 

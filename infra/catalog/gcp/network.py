@@ -12,7 +12,7 @@ from typing import Final
 from infra.catalog import clients, ranges
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.clusters import system_pods
-from infra.errors import Problem, did_you_mean
+from infra.errors import Problem, nearest_first
 
 LARGEST_NETWORK: Final = 16
 """Prefix length; larger ranges overlap with other networks sooner than they are needed."""
@@ -32,8 +32,7 @@ POD_BITS: Final = 1
 def region_problems(path: str, region: str) -> Iterator[Problem]:
     """The region is in the catalog."""
     if region not in facts.regions:
-        known = sorted(facts.regions)
-        fix = f"{did_you_mean(region, known, '')} Known are {', '.join(known)}.".lstrip()
+        fix = nearest_first(region, facts.regions)
         yield Problem(path, region, "unknown region", fix, code="unknown-region")
 
 

@@ -23,18 +23,21 @@ FILE, SERVICES = (Path(__file__).with_name(name) for name in ("facts.json", "ser
 
 
 @functools.cache
+def _document() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+@functools.cache
 def facts() -> Mapping[str, Mapping[str, Any]]:
     """The facts of each type, such as `container/cluster:Cluster`."""
-    types: dict[str, dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))["types"]
+    types: dict[str, dict[str, Any]] = _document()["types"]
     for token, words in json.loads(SERVICES.read_text(encoding="utf-8"))["types"].items():
         types[token]["service_words"] = words
     return types
 
 
-@functools.cache
 def source() -> str:
     """The repository and commit that the facts are read from."""
-    # The head of the file is its first line.
-    with FILE.open(encoding="utf-8") as file:
-        head = json.loads(file.readline().rstrip().removesuffix(', "types": {') + "}")
+    head = _document()
     return f"{head['source']}@{head['commit'][:8]} ({head['date']})"
