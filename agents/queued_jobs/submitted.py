@@ -1,6 +1,6 @@
 """Jobs of members that have not ended, with the label that asks for a retry; standard library only.
 
-Kueue copies a label to a Workload when it creates that, not later, and writes nothing on a job of which it
+Kueue copies a label to a Workload when it creates that, not later, and writes nothing on a job for which it
 creates none (kubernetes-sigs/kueue#3439). One list of each kind, then short watches for what changed since:
 requests do not grow with the number of teams, nor with finished jobs.
 """

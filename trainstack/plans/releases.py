@@ -74,7 +74,7 @@ def installed(resources: Iterable[Mapping[str, Any]]) -> dict[Identity, str]:
 
 
 def gone(cluster: ClusterApi, releases: Collection[Identity]) -> list[Identity]:
-    """Those of these releases of which Helm has no record; none where records cannot be listed."""
+    """Those of these releases that have no record of Helm; none where records cannot be listed."""
     found = _records(cluster, releases, "owner=helm")
     kept = {(space, about["labels"].get("name")) for space, records in found.items() for about in records}
     return sorted(one for one in releases if one[0] in found and one not in kept)

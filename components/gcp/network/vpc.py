@@ -38,7 +38,7 @@ class GcpNetworkArgs(TypedDict):
     """Largest packet in bytes, 1300 to 8896; at most 8244 with A3 High or A3 Mega nodes. Default: 8896. A
     change requires a restart of every node."""
     lustre: NotRequired[bool]
-    """Whether Managed Lustre may connect to nodes that mount it. Default: no."""
+    """Let Managed Lustre connect to nodes that mount it. Default: no."""
 
 
 class GcpNetwork(Component):

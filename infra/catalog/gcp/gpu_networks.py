@@ -1,6 +1,6 @@
 """Sets of networks beside GPUs that a stack makes: shared by pools, and apart from each other.
 
-Machines with TCPX and TCPXO share ordinary networks in a region, of which A3 High uses the first four. A
+Machines with TCPX and TCPXO share ordinary networks in a region; A3 High uses the first four of them. A
 network of RDMA is in one zone, so these machines have a set for each zone. A cluster has no two networks of
 pods with overlapping ranges, and for a network of devices that is the range of its subnetwork (GKE
 documentation, "Set up multi-network support for Pods", read 2026-11-28; kubernetes/cloud-provider-gcp@
@@ -44,7 +44,7 @@ class FastPool:
     most: int
     """Most nodes."""
     classic: bool
-    """Whether this stack makes the networks, instead of GKE."""
+    """This stack makes the networks, instead of GKE."""
 
 
 def set_of(machine: str, zone: str) -> str:

@@ -53,7 +53,7 @@ class Server:
         return Retries(self, log)  # type: ignore[arg-type]  # what it uses
 
     def turn(self, retries: Retries) -> None:
-        """What the program does in one round."""
+        """One round of the program."""
         for one in self.kept.values():
             retries.observe(copy.deepcopy(one))
         retries.obey(lambda uid: self.labels.get(uid, ""), LATER)

@@ -22,7 +22,7 @@ DEVICES, TRAIN_JOB = "resource.k8s.io/v1", (kubeflow.API_VERSION, "TrainJob")
 
 
 def driver() -> Iterator[Object]:
-    """What DRANET publishes: the class of its devices, and those of every node."""
+    """Objects that DRANET publishes: the class of its devices, and those of every node."""
     chosen = f"device.driver == '{RDMA_CLASS}'"
     yield {
         "apiVersion": DEVICES, "kind": "DeviceClass", "metadata": {"name": RDMA_CLASS},

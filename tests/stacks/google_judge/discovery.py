@@ -40,7 +40,7 @@ class Judge:
         self._outside = {*row.get("address", ()), *row.get("own", ())}
 
     def problems(self, inputs: Mapping[str, Any]) -> Iterator[str]:
-        """What the document does not have or does not accept, each with its path."""
+        """Properties and values that the document does not have or does not accept, each with its path."""
         yield from self._object({"ref": self._root}, inputs, "", "")
 
     def words(self, schema: ResourceSchema) -> Iterator[tuple[str, list[str]]]:

@@ -108,7 +108,7 @@ def _match(project: Project, one: str, value: str, by: Matches) -> bool | None:
 def _shared(project: Project) -> Iterator[Answer]:
     """Members of other organizations may have roles, or the stack has none.
 
-    Values are customers of Google Workspace, of which no API of the project gives the domains. Budgets
+    Values are customers of Google Workspace; no API of the project gives their domains. Budgets
     grant Google's publisher a topic. Source: Organization Policy documentation, "Domain restricted sharing"
     (`iam.allowedPolicyMemberDomains`; enforced in new organizations), and `components/gcp/money/budget.py`.
     """
