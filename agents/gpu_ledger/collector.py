@@ -158,7 +158,7 @@ class Collector:
         for uid, (job, why) in found.items():
             self._reports.take(uid, job.namespace, [job.owner], why, now=now, at=at)
         self._reports.send(now, at)
-        self._retries.obey(self._submitted.retry, now)
+        self._retries.obey(self._submitted.retry, now, at)
 
     def _measure(self, now: int) -> None:
         """Book the activity of GPUs; held hours are booked without it, too."""
@@ -190,7 +190,8 @@ class Collector:
                         undecided.append(workload)
         now = self._now()
         self._usage.only(namespace, existing, book.seen)
-        for known in (self._reports, self._retries, self._submitted):
+        self._reports.only(namespace, existing | self._unprocessed)
+        for known in (self._retries, self._submitted):
             known.only(namespace, existing)
         for uid in set(book.open) - existing:
             book.vanished(uid, now)

@@ -4,7 +4,7 @@ Events of jobs and `trainstack queue` have the same words.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -186,15 +186,17 @@ def of_checks(checks: Mapping[str, tuple[str, str]]) -> Reason | None:
     return Reason("admission check", "; ".join(words))
 
 
-def of_unprocessed(priority: str, classes: Sequence[str] | None) -> Reason:
+def of_unprocessed(priority: str, classes: Mapping[str, bool] | None) -> Reason:
     """The reason why Kueue creates no Workload of a job; it reports none itself.
 
-    `priority`: the class that its label names; `classes`: the known ones (None: unknown). Without the class
-    Kueue 0.19.2 returns before it creates the Workload (pkg/controller/jobframework/reconciler.go,
-    `prepareWorkload`); later releases write an Event (kubernetes-sigs/kueue#13775).
+    `priority`: the class that its label names; `classes`: the known ones, each with whether it is for jobs of
+    teams (None: unknown). Without the class Kueue 0.19.2 returns before it creates the Workload
+    (pkg/controller/jobframework/reconciler.go, `prepareWorkload`); later releases write an Event
+    (kubernetes-sigs/kueue#13775).
     """
     if priority and classes is not None and priority not in classes:
-        fix = f"name one of {', '.join(classes)} in label {PRIORITY_LABEL}; {AGAIN}"
+        names = ", ".join(name for name, of_teams in classes.items() if of_teams)
+        fix = f"name one of {names} in label {PRIORITY_LABEL}; {AGAIN}"
         return Reason("no such priority", f"there is no priority class {priority}", fix)
     return Reason("not processed", "Kueue has not processed it")
 

@@ -6,12 +6,12 @@ while, the total with a bound, and one namespace after the other, so that no tea
 """
 
 import hashlib
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents.queued_jobs.reasons import Kind, Reason, of_workload
+from agents.queued_jobs.turns import Turns
 from agents.shared.api_server import UNREADABLE, ApiServer, say
 from agents.shared.events import MOST_LETTERS, event
 
@@ -24,8 +24,6 @@ REPEAT_S = 3000.0
 AGAIN_S = 600.0
 # Writes: this many at once, then one in this time.
 BURST, EACH_S = 20, 5.0
-# Other work of the process waits meanwhile.
-_LONGEST_S = 10.0
 # A group of pods is one Workload of all of them.
 _MOST_OWNERS = 8
 _SOURCE = "trainstack-queue"
@@ -63,10 +61,7 @@ class Reports:
         self._server, self._log = server, log
         self._jobs: dict[str, list[_Queued]] = {}
         """By the UID of the Workload, else of the job: the objects that it is about."""
-        self._turns: dict[str, float] = {}
-        """Requests of each namespace, counted from the turn at which it began to write."""
-        self._turn = 0.0
-        self._allowance, self._filled = float(BURST), 0.0
+        self._turns = Turns(BURST, EACH_S)
 
     def observe(self, workload: Object, now: int, at: float) -> None:
         """Take the current state of a Workload; `now`: the API server's time."""
@@ -117,8 +112,6 @@ class Reports:
 
     def send(self, now: int, at: float) -> None:
         """Write the Events that are due, as far as the bound allows. Raises OSError."""
-        self._allowance = min(float(BURST), self._allowance + (at - self._filled) / EACH_S)
-        self._filled = at
         due: dict[str, list[_Queued]] = {}
         for rows in self._jobs.values():
             for one in rows:
@@ -127,16 +120,7 @@ class Reports:
         for rows in due.values():
             # Taken from the end: new reasons before repeated ones, the oldest first.
             rows.sort(key=lambda one: (one.repeats, one.due_at), reverse=True)
-        until = time.monotonic() + _LONGEST_S
-        while due and self._allowance >= 1 and time.monotonic() < until:
-            # The namespace with the fewest requests so far; one that had none for a while saves up nothing.
-            namespace = min(due, key=lambda name: max(self._turn, self._turns.get(name, 0.0)))
-            one = due[namespace].pop()
-            if not due[namespace]:
-                del due[namespace]
-            self._turn, before = max(self._turn, self._turns.get(namespace, 0.0)), self._allowance
-            self._report(one, now, at)
-            self._turns[namespace] = self._turn + before - self._allowance
+        self._turns.take(due, lambda one: self._report(one, now, at), at)
 
     def _report(self, one: _Queued, now: int, at: float) -> None:
         assert one.reason is not None
@@ -159,7 +143,7 @@ class Reports:
         )  # fmt: skip
         status, found = (_NOT_FOUND, {}) if name not in job.counts else self._repeat(path, job, name, body)
         if status == _NOT_FOUND:
-            self._allowance -= 1
+            self._turns.spend()
             status, found = self._server.ask("POST", path, body)
             if status == _CONFLICT:
                 # Of an earlier process.
@@ -171,7 +155,7 @@ class Reports:
         return True
 
     def _repeat(self, path: str, job: _Queued, name: str, body: Object) -> tuple[int, Object]:
-        self._allowance -= 1
+        self._turns.spend()
         change = {key: body[key] for key in ("message", "type", "lastTimestamp")}
         if name in job.counts:
             change["count"] = job.counts[name] + 1

@@ -12,13 +12,15 @@ from typing import Any
 from agents.queued_jobs.reasons import RETRYABLE, Reason, of_unprocessed
 from agents.shared.api_server import UNREADABLE, ApiServer, ApiServerError, say
 from agents.shared.jobs import controller, path
-from agents.shared.kueue import API, PRIORITY_LABEL, RETRY_LABEL
+from agents.shared.kueue import API, INTERNAL_LABEL, PRIORITY_LABEL, RETRY_LABEL
 from agents.shared.times import seconds
 
 # Duration of a watch: what is known by then is sent at once, and other work of the process waits.
 WATCH_S = 1.0
 # Kueue creates a Workload in a second; after a flood of jobs, or a restart, in minutes.
 LATE_S, UNPROCESSED_S = 10, 300
+# A class that is unknown stays so for minutes: Kueue waits ever longer, too, before it looks again.
+CLASSES_S = 600
 _GONE = 410
 
 Object = Mapping[str, Any]
@@ -54,6 +56,8 @@ class SubmittedJobs:
         self._owners: dict[str, tuple[str, list[str]]] = {}
         """Namespace of each Workload, and the UIDs of its owners."""
         self._complained: dict[str, str] = {}
+        self._classes: dict[str, bool] | None = None
+        self._classes_at = 0
 
     def retry(self, uid: str) -> str:
         """The label of a job that asks for a retry; empty without one."""
@@ -102,9 +106,10 @@ class SubmittedJobs:
             if job.suspended and uid not in owned and job.namespace in namespaces
             if now - job.created >= LATE_S
         ]
-        classes = self._classes() if any(job.priority for job in late) else None
+        if any(job.priority for job in late) and abs(now - self._classes_at) >= CLASSES_S:
+            self._classes, self._classes_at = self._read_classes(), now
         for job in late:
-            found = of_unprocessed(job.priority, classes)
+            found = of_unprocessed(job.priority, self._classes)
             if found.kind != "not processed" or now - job.created >= UNPROCESSED_S:
                 yield job, found
 
@@ -164,14 +169,15 @@ class SubmittedJobs:
             priority=str(labels.get(PRIORITY_LABEL) or ""),
         )
 
-    def _classes(self) -> list[str] | None:
-        """The names of all priority classes, the highest first; None where they cannot be read."""
+    def _read_classes(self) -> dict[str, bool] | None:
+        """All priority classes, the highest first, as `of_unprocessed`; None where they cannot be read."""
         try:
             rows = [*self._server.every(f"{API}/workloadpriorityclasses")]
         except ApiServerError as error:
             self._log(f"no priority classes are read: {error}")
             return None
-        return [str(row["metadata"]["name"]) for row in sorted(rows, key=lambda row: -row["value"])]
+        heads = [row["metadata"] for row in sorted(rows, key=lambda row: -row["value"])]
+        return {str(head["name"]): INTERNAL_LABEL not in (head.get("labels") or {}) for head in heads}
 
 
 # Conditions of a Job and a TrainJob, and of a JobSet.

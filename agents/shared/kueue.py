@@ -5,6 +5,8 @@ API = f"/apis/{VERSION}"
 """Path of the API, before `/namespaces/...` or the plural of a kind."""
 QUEUE_NAME_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+INTERNAL_LABEL, INTERNAL = "trainstack.dev/internal", "yes"
+"""Label of a priority class of the stack's own jobs, which yield to those of teams."""
 JOB_UID_LABEL = "kueue.x-k8s.io/job-uid"
 """Label of a Workload: the UID of its job (kueue v0.19.2 pkg/controller/constants)."""
 

@@ -26,7 +26,7 @@ from trainstack.collect.object_lists import ListRefusedError, listed
 _LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 _META = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 UNINSTALLING = "uninstalling"
-_UNSETTLED = f"owner=helm,status in (pending-install,pending-rollback,pending-upgrade,{UNINSTALLING})"
+_UNSETTLED = ("pending-install", "pending-rollback", "pending-upgrade", UNINSTALLING)
 _RELEASE = "kubernetes:helm.sh/v3:Release"
 _OK, _GONE, _FORBIDDEN, _CHANGED, _POLL_S = 200, 404, 403, 409, 2.0
 Identity = tuple[str, str]
@@ -48,36 +48,46 @@ class PendingRelease:
         return f"{self.namespace}/{self.name} ({self.status} since {self.since:%H:%M:%S} UTC)"
 
 
-def pending(cluster: ClusterApi, releases: Collection[Identity]) -> list[PendingRelease]:
-    """Those of these releases whose last operation has no outcome; none where they cannot be listed.
+class HelmRecords:
+    """Helm's records of these releases as they are now; without namespaces in which they cannot be listed.
 
     Namespaces of members are not read: their Secrets may have these labels too.
     """
-    return [
-        PendingRelease(
-            labels["name"],
-            namespace,
-            labels["status"],
-            f"{_path(namespace)}/{about['name']}",
-            _written(about),
-        )
-        for namespace, records in _records(cluster, releases, _UNSETTLED).items()
-        for about in records
-        if (namespace, (labels := about["labels"]).get("name")) in releases
-    ]
+
+    def __init__(self, cluster: ClusterApi, releases: Collection[Identity]) -> None:
+        self._releases = releases
+        self._found = _records(cluster, releases, "owner=helm")
+
+    def pending(self) -> list[PendingRelease]:
+        """Those whose last operation has no outcome."""
+        return [
+            PendingRelease(
+                labels["name"],
+                namespace,
+                labels["status"],
+                f"{_path(namespace)}/{about['name']}",
+                _written(about),
+            )
+            for namespace, records in self._found.items()
+            for about in records
+            if (namespace, (labels := about["labels"]).get("name")) in self._releases
+            and labels.get("status") in _UNSETTLED
+        ]
+
+    def gone(self, releases: Collection[Identity]) -> list[Identity]:
+        """Those of some of these releases that have no record."""
+        kept = {
+            (space, about["labels"].get("name"))
+            for space, records in self._found.items()
+            for about in records
+        }
+        return sorted(one for one in releases if one[0] in self._found and one not in kept)
 
 
 def installed(resources: Iterable[Mapping[str, Any]]) -> dict[Identity, str]:
     """URNs of the releases in a state."""
     rows = [one for one in resources if one["type"] == _RELEASE and "/" in str(one.get("id"))]
     return {(space, name): one["urn"] for one in rows for space, _, name in [one["id"].partition("/")]}
-
-
-def gone(cluster: ClusterApi, releases: Collection[Identity]) -> list[Identity]:
-    """Those of these releases that have no record of Helm; none where records cannot be listed."""
-    found = _records(cluster, releases, "owner=helm")
-    kept = {(space, about["labels"].get("name")) for space, records in found.items() for about in records}
-    return sorted(one for one in releases if one[0] in found and one not in kept)
 
 
 def settle(
@@ -102,7 +112,7 @@ def settle(
         for one in found:
             if _settle(cluster, one, report, limit_s, poll_s, keep=(one.namespace, one.name) in state):
                 halfway.add((one.namespace, one.name))
-        found = pending(cluster, {(one.namespace, one.name) for one in found} - halfway)
+        found = HelmRecords(cluster, {(one.namespace, one.name) for one in found} - halfway).pending()
     return sorted(halfway)
 
 
@@ -123,7 +133,10 @@ def _settle(
         if answer.status == _OK and about:
             if (about.get("labels") or {}).get("status") != one.status:
                 return False
-            left = limit_s - _age_s(answer)
+            # A proxy may remove the header Date: then the limit begins now.
+            left = gives_up - time.monotonic()
+            if answer.date:
+                left = limit_s - (answer.date - _written(about)).total_seconds()
             if left <= 0:
                 if one.status == UNINSTALLING and keep:
                     report(f"release {one}: its uninstall was interrupted, and is completed first")
@@ -141,13 +154,8 @@ def _settle(
         time.sleep(poll_s)
 
 
-def _age_s(answer: ApiResponse) -> float:
-    """Time since the last write by the clock of the server, which has set both times."""
-    return (answer.date - _written(answer.body["metadata"])).total_seconds() if answer.date else 0
-
-
 def _written(about: Mapping[str, Any]) -> datetime.datetime:
-    """The last write of an object: an uninstall changes a record that may be months old."""
+    """The last write of an object, by the server's clock: an uninstall changes a record of months ago."""
     times = [str(row["time"]) for row in about.get("managedFields") or () if row.get("time")]
     return max(map(datetime.datetime.fromisoformat, [about["creationTimestamp"], *times]))
 

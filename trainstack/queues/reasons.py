@@ -31,7 +31,7 @@ _OF_PODS: dict[str, Kind] = {
 # Pods of an admitted job exist after this time.
 _CREATION = datetime.timedelta(minutes=1)
 
-_CLASSES = [one.name for one in CLASSES]
+_CLASSES = {one.name: not one.internal for one in CLASSES}
 
 
 def reason(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]) -> Reason:

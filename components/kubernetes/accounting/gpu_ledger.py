@@ -33,7 +33,7 @@ _PARTS = (
     "row",
     "usage",
 )
-_QUEUED = ("reasons", "reports", "retries", "submitted")
+_QUEUED = ("reasons", "reports", "retries", "submitted", "turns")
 _SHARED = ("dcgm", "events", "exposition", "health", "jobs", "kueue", "prometheus", "times")
 PROGRAM = Program(
     f"{_HERE}.collector",

@@ -59,6 +59,8 @@ class Priority:
     name: str
     value: int
     description: str
+    internal: bool = False
+    """Of the stack's own jobs."""
 
 
 PRIORITIES = (
@@ -68,8 +70,8 @@ PRIORITIES = (
     Priority("default", 0, "Jobs that name no class."),
     Priority("sweep", -10, "Sweeps and other work that checkpoints and can wait; preempted first."),
     # It owns its quota, so no job can keep it. It reclaims that only from lower classes.
-    Priority(VALIDATION, -20, "The validation that gates a deploy; waits for the work of teams."),
-    Priority(BACKGROUND, -30, "Validations on a schedule: on idle nodes; preempted by all others."),
+    Priority(VALIDATION, -20, "The validation that gates a deploy; waits for the work of teams.", True),
+    Priority(BACKGROUND, -30, "Validations on a schedule: on idle nodes; preempted by all others.", True),
 )
 
 
@@ -109,10 +111,11 @@ def _topology(levels: Sequence[str]) -> Body:
 def priority_classes() -> Iterator[Body]:
     """The WorkloadPriorityClasses, highest first."""
     for priority in PRIORITIES:
+        labels = {kueue.INTERNAL_LABEL: kueue.INTERNAL} if priority.internal else {}
         yield {
             "apiVersion": API_VERSION,
             "kind": "WorkloadPriorityClass",
-            "metadata": {"name": priority.name},
+            "metadata": {"name": priority.name, "labels": labels},
             "value": priority.value,
             "description": priority.description,
         }

@@ -37,6 +37,8 @@ class Cluster:
         self.namespaces = namespaces or ("team-a",)
         self.clock, self.steady, self.version_now = MIDNIGHT, 0.0, 1
         self.workloads: dict[str, dict[str, Any]] = {}
+        self.jobs: list[dict[str, Any]] = []
+        """Jobs of the first kind."""
         self.changes: list[tuple[int, str, dict[str, Any]]] = []
         self.config_maps: dict[tuple[str, str], dict[str, Any]] = {}
         self.requests: list[tuple[str, str]] = []
@@ -65,8 +67,8 @@ class Cluster:
 
     def paged(self, path: str, **selectors: str) -> Iterator[tuple[list[Any], str]]:
         if path in JOBS:
-            # Not counted: there are none.
-            yield [], str(self.version_now)
+            # Not counted.
+            yield self.jobs if path == JOBS[0] else [], str(self.version_now)
             return
         namespace = path.split("/namespaces/")[1].split("/", maxsplit=1)[0]
         found = [body for body in self.workloads.values() if body["metadata"]["namespace"] == namespace]

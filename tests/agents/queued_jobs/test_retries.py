@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from agents.queued_jobs.retries import LONGEST_S, Retries
+from agents.queued_jobs.retries import BURST, EACH_S, Retries
 from agents.shared.kueue import IDLE, RETRIED_NOTE, STOPPED_LABEL
 from agents.shared.times import stamp
 from tests.agents.queued_jobs.waiting import LIMIT, NOW, workload
 
-LATER = NOW + 3600
+LATER, ROUND_S = NOW + 3600, 10.0
 
 
 class Server:
@@ -24,6 +24,7 @@ class Server:
         """Status of an error, by the name of the Workload."""
         self.between: Any = lambda: None
         """Another program's change after the first one of ours."""
+        self.at = 0.0
 
     def ask(self, method: str, path: str, body: Any) -> tuple[int, dict[str, Any]]:
         name, _, part = path.partition("/workloads/")[2].partition("/")
@@ -37,8 +38,8 @@ class Server:
         if part == "status":
             found["status"] |= body["status"]
         else:
-            found["spec"] |= body["spec"]
-            found["metadata"]["annotations"] |= body["metadata"]["annotations"]
+            found["spec"] |= body.get("spec", {})
+            found["metadata"]["annotations"] |= body["metadata"].get("annotations", {})
             for key in body["metadata"]["labels"]:
                 found["metadata"]["labels"].pop(key, None)
         self.touch(found)
@@ -56,7 +57,11 @@ class Server:
         """One round of the program."""
         for one in self.kept.values():
             retries.observe(copy.deepcopy(one))
-        retries.obey(lambda uid: self.labels.get(uid, ""), LATER)
+        self.obey(retries)
+
+    def obey(self, retries: Retries) -> None:
+        self.at += ROUND_S
+        retries.obey(lambda uid: self.labels.get(uid, ""), LATER, self.at)
 
 
 def at_the_limit(name: str = "train", **more: Any) -> dict[str, Any]:
@@ -119,7 +124,7 @@ def test_a_job_that_changed_since_it_was_read_is_not_started() -> None:
     retries = server.retries()
     retries.observe(copy.deepcopy(stopped))
     server.touch(stopped)
-    retries.obey(lambda uid: server.labels.get(uid, ""), LATER)
+    server.obey(retries)
     assert stopped["spec"]["active"] is False
     server.turn(retries)
     assert stopped["spec"]["active"] is True
@@ -143,17 +148,16 @@ def test_a_retry_that_was_interrupted_is_completed(label: str) -> None:
 
 
 def test_a_job_that_held_idle_gpus_starts_again() -> None:
-    idle = workload(active=False, conditions={"Evicted": ("Deactivated", "")})
-    idle["metadata"]["labels"][STOPPED_LABEL] = IDLE
-    idle["metadata"]["annotations"][RETRIED_NOTE] = "1"
-    server = Server(idle, train="1")
+    stopped = idle()
+    stopped["metadata"]["annotations"][RETRIED_NOTE] = "1"
+    server = Server(stopped, train="1")
     retries = server.retries()
     server.turn(retries)
     assert server.paths == []
     server.labels["uid-train"] = "2"
     server.turn(retries)
     # Kueue itself sets the condition Requeued of this reason.
-    assert server.paths == ["job-train"] and idle["metadata"]["labels"] == {}
+    assert server.paths == ["job-train"] and stopped["metadata"]["labels"] == {}
 
 
 def test_others_are_left_alone() -> None:
@@ -192,14 +196,74 @@ def test_a_job_in_another_form_stops_no_others(monkeypatch: pytest.MonkeyPatch) 
     assert server.kept["job-sound"]["spec"]["active"] is True
 
 
-def test_activations_of_one_round_have_a_bound_and_go_on_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped = [at_the_limit(f"many-{number}") for number in range(40)]
-    server = Server(*stopped, **{f"many-{number}": "1" for number in range(40)})
-    clock = iter(float(second) for second in range(1000))
-    monkeypatch.setattr("agents.queued_jobs.retries.time.monotonic", lambda: next(clock))
-    retries, before = server.retries(), 0
-    while any(not one["spec"]["active"] for one in stopped):
+def test_requests_have_a_bound_and_one_team_delays_no_other() -> None:
+    """A member can stop jobs as fast as it starts them: by a time limit of a second."""
+    stopped = [at_the_limit(f"many-{number}", space="team-many") for number in range(200)]
+    server = Server(*stopped, **{f"many-{number}": "1" for number in range(200)})
+    retries, minutes = server.retries(), 10
+    for turn in range(int(60 * minutes / ROUND_S)):
+        if turn == 30:
+            server.kept["job-single"] = at_the_limit("single")
+            server.labels["uid-single"] = "1"
+        for name in server.labels:
+            server.labels[name] = str(turn)
+        for one in stopped:
+            # Stopped again.
+            one |= {key: at_the_limit()[key] for key in ("spec", "status")}
+            server.touch(one)
         server.turn(retries)
-        started = sum(one["spec"]["active"] for one in stopped)
-        assert before < started <= before + LONGEST_S
-        before = started
+        if turn == 31:
+            assert server.kept["job-single"]["spec"]["active"] is True
+    assert len(server.paths) <= BURST + 60 * minutes / EACH_S + 1
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_a_change_that_is_refused_is_tried_ever_later(*, active: bool) -> None:
+    """A webhook is down; of an active job, which Kueue keeps out of its queue, without a new label, too."""
+    server = Server(workload(active=active, conditions=LIMIT), train="1")
+    server.refuses = {"job-train": 500}
+    log = list[str]()
+    retries = server.retries(log.append)
+    for _ in range(int(3600 / ROUND_S)):
+        server.turn(retries)
+    assert 3 <= len(server.paths) == len(log) <= 8
+    server.refuses.clear()
+    for _ in range(int(3600 / ROUND_S)):
+        server.turn(retries)
+    assert condition(server.kept["job-train"], "Requeued")["status"] == "True"
+
+
+def idle() -> dict[str, Any]:
+    """A job that was stopped as idle."""
+    found = workload(active=False, conditions={"Evicted": ("Deactivated", "")})
+    found["metadata"]["labels"][STOPPED_LABEL] = IDLE
+    return found
+
+
+@pytest.mark.parametrize("seen", ["corrected", "in vain", "only read"])
+def test_an_idle_job_that_an_administrator_resumes_and_stops_stays_stopped(seen: str) -> None:
+    stopped = idle()
+    server = Server(stopped, train="")
+    retries = server.retries()
+    server.turn(retries)
+    assert server.paths == []
+    stopped["spec"]["active"] = True
+    server.touch(stopped)
+    if seen == "only read":
+        retries.observe(copy.deepcopy(stopped))
+    else:
+        server.refuses = {"job-train": 500} if seen == "in vain" else {}
+        server.turn(retries)
+        assert (STOPPED_LABEL in stopped["metadata"]["labels"]) == (seen == "in vain")
+    server.refuses.clear()
+    stopped["spec"]["active"] = False
+    server.touch(stopped)
+    server.labels["uid-train"] = "9"
+    for _ in range(100):
+        server.turn(retries)
+    assert stopped["spec"]["active"] is False and stopped["metadata"]["labels"] == {}
+    # The next stop for idle GPUs is one again.
+    stopped["metadata"]["labels"][STOPPED_LABEL] = IDLE
+    server.touch(stopped)
+    server.turn(retries)
+    assert stopped["spec"]["active"] is True

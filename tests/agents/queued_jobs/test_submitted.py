@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agents.queued_jobs.submitted import LATE_S, UNPROCESSED_S, SubmittedJobs
+from agents.queued_jobs.submitted import CLASSES_S, LATE_S, UNPROCESSED_S, SubmittedJobs
 from agents.shared.api_server import ApiServerError
-from agents.shared.kueue import PRIORITY_LABEL, RETRY_LABEL
+from agents.shared.kueue import INTERNAL, INTERNAL_LABEL, PRIORITY_LABEL, RETRY_LABEL
 from agents.shared.times import stamp
 from tests.agents.queued_jobs.waiting import NOW, workload
 
@@ -60,6 +60,8 @@ class Server:
         self._asked("LIST", path)
         for name, value in (("sweep", -10), ("production", 1000)):
             yield {"metadata": {"name": name}, "value": value}
+        # Of the stack's own jobs.
+        yield {"metadata": {"name": "background", "labels": {INTERNAL_LABEL: INTERNAL}}, "value": -30}
 
     def watched(self, path: str, version: str, seconds: float) -> Iterator[dict[str, Any]]:
         self._asked("WATCH", path)
@@ -101,10 +103,20 @@ def test_a_job_of_an_unknown_priority_class_has_a_reason_with_the_known_ones() -
     found = polled(server.read())
     assert reasons(found, NOW + LATE_S - 1) == {}
     ((job, why),) = found.unprocessed(["team-a"], NOW + LATE_S)
-    assert why.kind == "no such priority" and "production, sweep" in why.fix
+    assert why.kind == "no such priority" and "production, sweep in" in why.fix
     assert job.owner == {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "uid-train"}
     # The Workloads of its namespace are not all known.
     assert [*found.unprocessed([], NOW + LATE_S)] == []
+
+
+def test_priority_classes_are_read_rarely() -> None:
+    """A job with an unknown class may stay for ever."""
+    server = Server(submitted(priority="urgent"), submitted("known", priority="background"))
+    found = polled(server.read())
+    for now in range(NOW + LATE_S, NOW + LATE_S + 3600, 12):
+        assert reasons(found, now)["train"] == "no such priority"
+    assert sum(CLASSES in path for _, path in server.requests) <= 3600 / CLASSES_S
+    assert reasons(found, NOW + 3600)["known"] == "not processed"
 
 
 @pytest.mark.parametrize(

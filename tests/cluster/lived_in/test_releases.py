@@ -72,6 +72,8 @@ def test_an_uninstall_is_not_completed_where_others_depend_on_the_release(
     with jobs_in_use(engine, lived.rehearsal, AWS.spec()) as jobs:
         (outcome,) = _repaired(jobs, engine)
     assert not outcome.succeeded and any("depend" in error for error in outcome.errors)
+    space, name = NEEDED
+    assert f"helm uninstall {name} --namespace {space}" in outcome.errors[-1]
     # As its fix says: Helm completes it, then the state forgets the release.
     for record in _records(lived, NEEDED):
         lived.api.delete("v1", "Secret", record, NEEDED[0])

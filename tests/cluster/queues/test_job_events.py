@@ -11,7 +11,7 @@ from agents.queued_jobs.reasons import of_workload
 from agents.queued_jobs.reports import REPEAT_S, SETTLED_S, Reports
 from agents.queued_jobs.retries import Retries
 from agents.shared.api_server import ApiServer
-from agents.shared.kueue import RETRY_LABEL
+from agents.shared.kueue import IDLE, RETRY_LABEL, STOPPED_LABEL
 from components.kubernetes.queueing.kueue import API_VERSION, PRIORITY_LABEL, QUEUE_NAME_LABEL
 from components.kubernetes.queueing.kueue_values import MOST_REQUEUES
 from rehearsal.controlplane.api import KubernetesApi, Object
@@ -97,7 +97,8 @@ def test_each_kind_of_job_has_an_event_with_reason_and_fix(
             lambda found=found, name=name: (name, events(api, found)),  # type: ignore[misc]
         )
         assert row["type"] == "Warning" and row["count"] == 1 and "Fix: " in row["message"], name
-    assert "production, default, sweep" in events(api, lab.job("urgent"))["NoSuchPriority"]["message"]
+    # No class of the stack's own jobs.
+    assert "production, default, sweep in" in events(api, lab.job("urgent"))["NoSuchPriority"]["message"]
     # Kueue's own message, and no Event of a job that runs.
     assert "nvidia.com/gpu" in events(api, lab.job("large"))["NeverFits"]["message"]
     _is_repeated(api, lab, standing, monkeypatch)
@@ -150,11 +151,17 @@ def _is_stopped_by_an_administrator(
     server = _connected(api, standing, monkeypatch)
     retries = Retries(server)
     retries.observe(workload)
-    retries.obey(lambda uid: "2", server.now())
+    retries.obey(lambda uid: "2", server.now(), 0.0)
     assert lab.workload("stuck")["spec"]["active"] is False
     reason = of_workload(lab.workload("stuck"), server.now())
     assert reason and reason.kind == "deactivated"
+    # A label of an earlier stop as idle is no permission any more.
+    api.patch(API_VERSION, "Workload", name, {"metadata": {"labels": {STOPPED_LABEL: IDLE}}}, namespace)
     api.patch(API_VERSION, "Workload", name, {"spec": {"active": True}}, namespace)
+    eventually(
+        lambda: STOPPED_LABEL not in lab.workload("stuck")["metadata"]["labels"],
+        lambda: lab.workload("stuck"),
+    )
     lab.finish("all")
 
 

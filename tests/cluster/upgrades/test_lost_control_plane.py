@@ -118,7 +118,7 @@ def done(process: "subprocess.Popen[str]") -> tuple[int, str]:
 
 def pending(cluster: ClusterApi) -> list[releases.PendingRelease]:
     """The release, where it is pending."""
-    return releases.pending(cluster, {(SPACE, NAME)})
+    return releases.HelmRecords(cluster, {(SPACE, NAME)}).pending()
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_a_release_that_stayed_pending_is_upgraded_by_the_next_operation(
         (left,) = pending(cluster)
         assert (left.name, left.namespace, left.status) == (NAME, SPACE, "pending-upgrade")
         # Of others, nothing is touched.
-        assert releases.pending(cluster, {(SPACE, "other"), ("other", NAME)}) == []
+        assert releases.HelmRecords(cluster, {(SPACE, "other"), ("other", NAME)}).pending() == []
         jobs = JobsInUse(cluster, pending=[left])
         assert jobs.drains
         jobs.drain(now=True)

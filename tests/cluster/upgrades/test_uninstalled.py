@@ -68,7 +68,7 @@ def test_a_release_whose_uninstall_was_killed_is_installed_again(empty: ControlP
     done = helm(empty, "install", name, chart, trainer.JOBSET_VALUES)
     assert done.returncode == 1 and "cannot re-use a name that is still in use" in done.stderr
     with connected(None, empty.kubeconfig, writing=True) as cluster:
-        (left,) = releases.pending(cluster, {(space, name)})
+        (left,) = releases.HelmRecords(cluster, {(space, name)}).pending()
         assert left.status == releases.UNINSTALLING
         state = [(space, name)] if in_state else []
         halfway = releases.settle(cluster, [left], lambda _: None, limit_s=0, state=state)
@@ -76,7 +76,7 @@ def test_a_release_whose_uninstall_was_killed_is_installed_again(empty: ControlP
         if halfway:  # the provider's Delete, which the engine calls
             assert uninstall(empty, name).wait(120) == 0
             assert not api.list("apps/v1", "Deployment", space)
-        assert releases.gone(cluster, [(space, name)]) == [(space, name)]
+        assert releases.HelmRecords(cluster, [(space, name)]).gone([(space, name)]) == [(space, name)]
     # The provider's Create; what is left of the interrupted uninstall is adopted.
     done = helm(empty, "install", name, chart, trainer.JOBSET_VALUES, "--atomic", "--timeout", "60s")
     assert done.returncode == 0, done.stderr

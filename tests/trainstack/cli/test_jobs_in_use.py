@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from pulumi import automation
 
-from infra.engine.stack import EngineStack
+from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.outputs import jobs as job_outputs
 from infra.outputs.cluster import KEY
 from tests.trainstack.cli.command import checked
@@ -49,6 +49,25 @@ def test_jobs_of_a_stack_with_outputs_of_another_version_are_unknown(schema: str
     with jobs_in_use(engine, None, None) as jobs:
         assert [effect for effect, _ in jobs.lines()] == [UNKNOWN] and not jobs.drains
     resume_queues(engine, None)
+
+
+def test_an_uninstall_that_the_engine_refuses_has_a_fix() -> None:
+    """Of a release that others depend on, which is only replaced."""
+    refused = OperationOutcome(succeeded=False, errors=["other resources depend on it"])
+    targets: list[str] = []
+
+    def delete(_: OnEvent, targets: list[str], asked: list[str] = targets) -> OperationOutcome:
+        asked += targets
+        return refused
+
+    halfway = ("jobset-system", "jobset")
+    jobs = JobsInUse(installed={halfway: "urn:of-jobset"}, halfway=[halfway])
+    ((_, complete),) = jobs.repairs(cast(EngineStack, SimpleNamespace(delete=delete)))
+    outcome = complete(lambda _: None)
+    assert targets == ["urn:of-jobset"] and not outcome.succeeded
+    cause, fix = outcome.errors
+    assert cause == "other resources depend on it" and "[uninstall-interrupted]" in fix
+    assert "helm uninstall jobset --namespace jobset-system" in fix and "trainstack refresh" in fix
 
 
 def test_every_effect_is_one_of_the_published_schema(capsys: pytest.CaptureFixture[str]) -> None:

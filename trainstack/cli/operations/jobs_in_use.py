@@ -42,7 +42,7 @@ from trainstack.plans.jobs import (
     runtime_uses,
 )  # fmt: skip
 from trainstack.plans.managed_jobs import LOSES, IdentityLoss, identity_losses
-from trainstack.plans.releases import Identity, PendingRelease, gone, installed, pending, settle
+from trainstack.plans.releases import HelmRecords, Identity, PendingRelease, installed, settle
 from trainstack.queues.reading import read
 from trainstack.queues.state import State
 
@@ -158,10 +158,26 @@ class JobsInUse:
         An uninstall is completed, and what is gone leaves the state: `up` installs what the spec wants.
         """
         if self.halfway:
-            yield "interrupted uninstall", self._on(engine.delete, self.halfway)
-        if self.cluster and (missing := gone(self.cluster, self.installed.keys() - {*self.halfway})):
+            yield "interrupted uninstall", self._completed(engine)
+        rest = self.installed.keys() - {*self.halfway}
+        if self.cluster and (missing := HelmRecords(self.cluster, rest).gone(rest)):
             typer.echo(f"  releases that are gone: {', '.join(f'{space}/{name}' for space, name in missing)}")
             yield "refresh of releases", self._on(engine.refresh, missing)
+
+    def _completed(self, engine: EngineStack) -> Callable[[OnEvent], OperationOutcome]:
+        """The uninstalls, with the fix where the engine refuses them, as of a release that others need."""
+
+        def complete(on_event: OnEvent) -> OperationOutcome:
+            outcome = self._on(engine.delete, self.halfway)(on_event)
+            if not outcome.succeeded and not outcome.interrupted:
+                helm = "; ".join(f"helm uninstall {name} --namespace {space}" for space, name in self.halfway)
+                fix = f"Run `{helm}`, then `trainstack refresh`, then repeat the command."
+                rule = "the uninstall was interrupted, and the engine does not complete it"
+                names = ", ".join(f"{space}/{name}" for space, name in self.halfway)
+                outcome.errors.append(str(Problem(names, None, rule, fix, code="uninstall-interrupted")))
+            return outcome
+
+        return complete
 
     def _on(
         self, operation: Callable[..., OperationOutcome], releases: Iterable[Identity]
@@ -210,10 +226,9 @@ def _found(
     wanted: Sequence[Any] = queue_objects(spec) if spec else ()
     state = read(cluster, None)
     removed = removal(state, wanted)
-    releases = {(chart.namespace, name) for name, chart in charts().items()}
-    left = pending(cluster, releases) if spec else ()  # Helm uninstalls pending ones too
     resources = engine.resources()
     kept = installed(resources)
+    records = HelmRecords(cluster, kept.keys() | {(one.namespace, name) for name, one in charts().items()})
     lost = lost_runtimes(resources, runtime_names(spec)) if spec else set[str]()
     named, unknown = _runtimes(cluster, removed, lost) if removed.flavors or lost else ([], "")
     ended = [*effects(state, removed, wanted)]
@@ -224,9 +239,9 @@ def _found(
         ended,
         runtimes=named,
         partly_unknown=unknown,
-        pending=left,
+        pending=records.pending() if spec else (),  # Helm uninstalls pending ones too
         installed=kept,
-        gone=gone(cluster, kept),
+        gone=records.gone(kept),
     )
 
 
