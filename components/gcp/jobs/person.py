@@ -7,6 +7,7 @@ import pulumi_gcp as gcp
 
 from components.base import Component, Options
 from components.gcp import iam
+from components.gcp.jobs.folders import CODE
 from components.gcp.teams.team_data import READ, WRITE
 from components.ordering import after
 from infra.naming import sanitize
@@ -29,9 +30,7 @@ class PersonFoldersArgs(TypedDict):
     checkpoints: pulumi.Input[str]
     """The team's folder there."""
     artifact_bucket: pulumi.Input[str]
-    """Name of the bucket of artifacts."""
-    code: pulumi.Input[str]
-    """Folder of packs of code there."""
+    """Name of the bucket of artifacts, with the person's folder of packs of code."""
     runs: pulumi.Input[str]
     """Folder of outputs of jobs there."""
 
@@ -59,9 +58,10 @@ class GcpPerson(Component):
     """A service account for one person's jobs and notebook, and the same permissions for the person.
 
     Both read the shared and the team's datasets, write the team's checkpoints and outputs of jobs, and add
-    packs of code: a pack is named by the digest of its content, so it never needs to be replaced, and
-    cannot be. Both may run jobs, as this account and as no other: `actAs` is granted on the account itself,
-    so neither has access to another person's account.
+    packs of code to a folder of their own: a pack is named by the digest of its content, so it never needs
+    to be replaced, and cannot be. A job copies every object of its pack: others may not add any. Both may
+    run jobs, as this account and as no other: `actAs` is granted on the account itself, so neither has
+    access to another person's account.
 
     The person cannot request tokens of the account: manual actions are in the audit log under the person's
     own name. For the tracking server alone, tokens are signed in the account's name (`GcpJobRoles`).
@@ -81,10 +81,17 @@ class GcpPerson(Component):
             account_id(args["stack"], args["person"]),
             f"Jobs and notebook of {args['person']} ({args['stack']})",
         )
+        own = gcp.storage.ManagedFolder(
+            f"{name}-code",
+            bucket=args["folders"]["artifact_bucket"],
+            name=f"{CODE}/{args['person']}/",
+            force_destroy=True,  # of its roles: objects stay
+            opts=self.child(),
+        ).name
         rights: list[pulumi.Resource] = []
         members: dict[str, pulumi.Input[str]] = {"account": account.member, "user": f"user:{args['email']}"}
         for who, member in members.items():
-            rights += self._on_folders(f"{name}-{who}", args["folders"], member)
+            rights += self._on_folders(f"{name}-{who}", args["folders"], own, member)
             rights += self._as_account(f"{name}-{who}", args, account, member)
             rights.append(
                 iam.on_project(self, f"{name}-{who}-jobs", args["project"], args["jobs_role"], member)
@@ -94,15 +101,15 @@ class GcpPerson(Component):
         self.register_declared()
 
     def _on_folders(
-        self, name: str, folders: PersonFoldersArgs, member: pulumi.Input[str]
+        self, name: str, folders: PersonFoldersArgs, code: pulumi.Output[str], member: pulumi.Input[str]
     ) -> list[pulumi.Resource]:
         wanted = (
             ("shared", folders["dataset_bucket"], folders["shared"], READ),
             ("datasets", folders["dataset_bucket"], folders["datasets"], READ),
             ("checkpoints", folders["checkpoint_bucket"], folders["checkpoints"], WRITE),
             ("runs", folders["artifact_bucket"], folders["runs"], WRITE),
-            ("code", folders["artifact_bucket"], folders["code"], READ),
-            ("code-adds", folders["artifact_bucket"], folders["code"], _ADD),
+            ("code", folders["artifact_bucket"], code, READ),
+            ("code-adds", folders["artifact_bucket"], code, _ADD),
         )
         return [
             iam.on_folder(self, f"{name}-{what}", bucket, folder, role, member)

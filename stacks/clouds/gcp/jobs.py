@@ -188,7 +188,6 @@ class GcpJobs:
                     "checkpoint_bucket": tiers.checkpoint_bucket,
                     "checkpoints": team.checkpoints,
                     "artifact_bucket": tiers.artifact_bucket,
-                    "code": folders.code,
                     "runs": folders.runs,
                 },
                 "jobs_role": self._roles.jobs,

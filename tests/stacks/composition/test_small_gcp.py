@@ -91,8 +91,8 @@ def test_a_person_reaches_the_folders_of_her_team_and_no_bucket(member: str) -> 
         ("teams/language/", "roles/storage.objectViewer"),
         ("teams/language/", "roles/storage.objectUser"),
         ("runs/", "roles/storage.objectUser"),
-        ("code/", "roles/storage.objectViewer"),
-        ("code/", "roles/storage.objectCreator"),
+        ("code/eve/", "roles/storage.objectViewer"),
+        ("code/eve/", "roles/storage.objectCreator"),
     }
     assert of(member, "BucketIAMMember") == []
 
