@@ -1,10 +1,11 @@
 """Pools with GPUs: size, use, free and fragmented GPUs."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from infra.catalog.kubernetes.kueue import HOSTNAME_LABEL
+from infra.catalog.kubernetes.kueue import HOSTNAME_LABEL, ZONE_LABEL
 from trainstack.queues import fragmentation
 from trainstack.queues.quotas import QuotaLedger
 from trainstack.queues.state import GPU, ClusterQueue, Flavor, Job, Node, State
@@ -25,6 +26,8 @@ class Pool:
     """GPUs of these nodes."""
     free_on_nodes: int | None = None
     """Of these, GPUs that no pod uses."""
+    free_by_zone: Mapping[str, int] | None = None
+    """The same by zone: pods of a job that are in one zone use no others."""
     largest_free: int | None = None
     """The most free GPUs on one node."""
     fragmentation: float | None = None
@@ -83,6 +86,9 @@ class Capacity:
         if self.free is None:
             return Pool(flavor, gpus, used, len(nodes), there)
         free = [self.free[node.name] for node in nodes]
+        zones: Counter[str] = Counter()
+        for node in nodes:
+            zones[node.labels.get(ZONE_LABEL, "")] += self.free[node.name]
         asked = fragmentation.shapes(one for one in self.state.jobs if self._may_have(one, flavor))
         return Pool(
             name=flavor,
@@ -91,6 +97,7 @@ class Capacity:
             nodes=len(nodes),
             on_nodes=there,
             free_on_nodes=sum(free),
+            free_by_zone=dict(sorted(zones.items())),
             largest_free=max(free, default=0),
             fragmentation=fragmentation.of_pods(free, asked),
             stranded=fragmentation.of_jobs(self._domains(nodes, flavor), asked),

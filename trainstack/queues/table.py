@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from trainstack.queues.bound import fewest
 from trainstack.queues.estimates import Estimate
+from trainstack.queues.pools import Pool
 from trainstack.queues.report import Report, Running, Waiting
 from trainstack.queues.state import Moment
 
@@ -41,7 +42,7 @@ def tables(found: Report) -> Iterator[Table]:
         ("pool", "GPUs", "used", "free", "nodes up", "free there", "on one node", "fragmented", "stranded"),
         [
             (one.name, *map(str, (one.gpus, one.used, one.free)),
-             *map(_count, (one.nodes, one.free_on_nodes, one.largest_free)),
+             _count(one.nodes), _free(one), _count(one.largest_free),
              *map(_share, (one.fragmentation, one.stranded)))
             for one in found.pools
         ],
@@ -75,6 +76,13 @@ def _when(moment: Moment, now: Moment) -> str:
     """A time, with its date if it is not of the same day."""
     at = moment.astimezone(datetime.UTC)
     return f"{at:%H:%M}" if at.date() == now.date() else f"{at:%m-%d %H:%M}"
+
+
+def _free(one: Pool) -> str:
+    """The free GPUs on nodes, of each zone where the nodes are in several."""
+    zones = one.free_by_zone or {}
+    parts = ", ".join(f"{zone} {gpus}" for zone, gpus in zones.items())
+    return f"{_count(one.free_on_nodes)}{f' ({parts})' if len(zones) > 1 else ''}"
 
 
 def _count(value: int | None) -> str:

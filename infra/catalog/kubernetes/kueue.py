@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from infra.catalog.kubernetes import limits
 from infra.errors import Problem
 
-HOSTNAME_LABEL = "kubernetes.io/hostname"
+HOSTNAME_LABEL, ZONE_LABEL = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 # Kueue gives a job without a queue label the LocalQueue of this name (pkg/controller/constants/constants.go,
 # v0.19.2), so that such jobs are accounted, too.
 DEFAULT_QUEUE = "default"

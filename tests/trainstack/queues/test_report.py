@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from infra.catalog.kubernetes.kueue import ZONE_LABEL
 from tests.trainstack.cli.command import checked
-from tests.trainstack.queues.samples import NOW, hours, job, queue, refused, running, state
+from tests.trainstack.queues.samples import NOW, POOL, hours, job, queue, refused, running, state
 from trainstack.cli.output import print_json
 from trainstack.queues.report import SCHEMA, Report, document, report
-from trainstack.queues.state import Refusal, State
+from trainstack.queues.state import Node, Pod, Refusal, State
 from trainstack.queues.table import tables
 
 TEAMS = {"red": "Red Team", "blue": "Blue Team"}
@@ -45,6 +46,19 @@ def test_the_report_as_tables() -> None:
     ]
     assert pools == ("pools (1)", [("a100", "16", "16", "0", "2", "0", "0", "0%", "0%")])
     assert len(found.notes) == 2
+
+
+def test_free_gpus_of_a_pool_in_several_zones_are_shown_by_zone(capsys: pytest.CaptureFixture[str]) -> None:
+    """A job whose volume or placement is of one zone cannot use those of another."""
+    nodes = [
+        Node(f"n{zone}{index}", {"pool": POOL, ZONE_LABEL: zone}, 8) for zone in "ba" for index in (0, 1)
+    ]
+    pods = (Pod("red", "job-busy", "nb0", 4),)
+    found = shown(state([running("busy", gpus=4)], nodes=tuple(nodes), pods=pods, queues=[queue("red", 32)]))
+    (_, _, pools) = tables(found)
+    assert pools[2][0][5] == "28 (a 16, b 12)"
+    print_json(SCHEMA, document(found))
+    assert checked(capsys.readouterr().out)["pools"][0]["free_by_zone"] == {"a": 16, "b": 12}
 
 
 def test_the_report_as_json_has_the_same(capsys: pytest.CaptureFixture[str]) -> None:
