@@ -33,8 +33,8 @@ PODS_RECOVERY_TIMEOUT = "3m"
 WORKLOADS_KEPT = "168h"
 
 # Kueue keeps every Job, pod and Workload of its namespaces in memory, finished ones too: 1.0 GiB with 10,000
-# jobs, 1.6 GiB while they are deleted (benchmarks/RESULTS.md). One team may keep 30,000
-# (`tenancy.py`): with a limit of 2 GiB it could end the queue of all.
+# jobs of one pod, 1.6 GiB while they are deleted (benchmarks/RESULTS.md). The limit holds what any four teams
+# may keep (`tenancy.py`, docs/adr/0063).
 _MANAGER = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "6Gi"}}
 
 

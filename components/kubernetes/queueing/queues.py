@@ -144,7 +144,15 @@ class Queueing(Component):
         ) -> None:
             # No properties from what comes before: were it replaced, the namespace would be, with its jobs.
             opts = self.child(pulumi.ResourceOptions(depends_on=[*before, *also]))
-            tenant = tenant_namespace(of, namespace, labels, opts, standard=standard, annotations=notes)
+            tenant = tenant_namespace(
+                of,
+                namespace,
+                labels,
+                opts,
+                teams=len(args["teams"]),
+                standard=standard,
+                annotations=notes,
+            )
             made.extend(tenant)
             spaces[namespace] = tenant[0]
 

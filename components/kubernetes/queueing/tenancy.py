@@ -29,8 +29,6 @@ ONLOOKERS = "trainstack-queue-onlookers"
 # are never counted (kubernetes v1.36 pkg/quota/v1/install/registry.go, `ignoredResources`); they end by
 # themselves. Amounts as the API server returns them (30k), so that none differs from what it stores.
 _MOST_OBJECTS = {
-    "count/pods": "30k",
-    "count/jobs.batch": "30k",
     "count/cronjobs.batch": "500",
     "count/deployments.apps": "500",
     "count/replicasets.apps": "5k",
@@ -49,6 +47,8 @@ _MOST_OBJECTS = {
     "count/resourceclaims.resource.k8s.io": "30k",
     "count/resourceclaimtemplates.resource.k8s.io": "500",
 }
+# Thousands of jobs, and of pods, that all teams may keep together, and that a team may keep among many.
+_MOST, _LEAST_JOBS, _LEAST_PODS = 30, 5, 10
 # The priority classes of every cluster (pkg/apis/scheduling/types.go), above any that users create.
 _SYSTEM_PRIORITIES = ["system-cluster-critical", "system-node-critical"]
 
@@ -59,6 +59,7 @@ def tenant_namespace(
     labels: dict[str, str],
     opts: pulumi.ResourceOptions,
     *,
+    teams: int,
     standard: str = "baseline",
     annotations: dict[str, str] | None = None,
 ) -> list[pulumi.Resource]:
@@ -67,7 +68,8 @@ def tenant_namespace(
     There is no ResourceQuota on GPUs: a hard limit at the guaranteed share would forbid borrowing, and a
     higher one has no effect, because the queues admit nothing past the pools. No pod may have a priority of
     the system: the scheduler would preempt other teams' pods for it. Pods of one namespace may connect to
-    each other freely: distributed training uses ports that no rule can name in advance. `standard` is the Pod
+    each other freely: distributed training uses ports that no rule can name in advance. `teams`: their number
+    in the cluster, which share Kueue's memory. `standard` is the Pod
     Security Standard: one other than `baseline` only where a policy replaces it (`node_access`).
     """
     owned = core.v1.Namespace(
@@ -100,7 +102,7 @@ def tenant_namespace(
     return [
         owned,
         limits,
-        *_bounds(name, namespace, inside),
+        *_bounds(name, namespace, teams, inside),
         # Deleted with the namespace, so that it holds until the last pod has ended.
         _closed_to_others(
             name,
@@ -157,8 +159,17 @@ def onlookers(
     return [role, bound]
 
 
+def _kept(teams: int) -> dict[str, str]:
+    """Most jobs and pods that a team keeps: Kueue has all of them in its memory (docs/adr/0063)."""
+    share = _MOST // max(teams, 1)
+    return {
+        "count/jobs.batch": f"{max(share, _LEAST_JOBS)}k",
+        "count/pods": f"{max(share, _LEAST_PODS)}k",
+    }
+
+
 def _bounds(
-    name: str, namespace: pulumi.Input[str], opts: pulumi.ResourceOptions
+    name: str, namespace: pulumi.Input[str], teams: int, opts: pulumi.ResourceOptions
 ) -> list[core.v1.ResourceQuota]:
     """Quotas of pods with a priority of the system or rules about pods of other namespaces, and of objects.
 
@@ -171,7 +182,7 @@ def _bounds(
         hard={"pods": "0"}, scope_selector=core.v1.ScopeSelectorArgs(match_expressions=[selected])
     )
     affinity = core.v1.ResourceQuotaSpecArgs(hard={"pods": "0"}, scopes=["CrossNamespacePodAffinity"])
-    objects = core.v1.ResourceQuotaSpecArgs(hard=_MOST_OBJECTS)
+    objects = core.v1.ResourceQuotaSpecArgs(hard=_MOST_OBJECTS | _kept(teams))
     named = (
         ("priorities", "no-system-priority", priorities),
         ("affinity", "no-affinity-across-namespaces", affinity),

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 import pulumi
@@ -7,11 +8,12 @@ import pytest
 
 from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.people import user
-from components.kubernetes.queueing import exposure, given, kueue_fields, node_access
+from components.kubernetes.queueing import exposure, given, kueue_fields, kueue_values, node_access
 from components.kubernetes.queueing.queues import Queueing, QueueingArgs
 from components.kubernetes.queueing.quotas import FlavorArgs
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL
 from infra.errors import UserError
+from infra.quantity import parse
 from smoke_training.launchers.fabrics import PodNeeds
 from smoke_training.launchers.gcp import gke
 from tests.components.graph import Graph, deploy_graph
@@ -259,6 +261,20 @@ def test_no_address_of_a_team_is_public_and_its_objects_are_counted(made: Graph)
     # A quota refuses a kind of a chart until its controller has found it.
     assert not [key for key in quota if "x-k8s.io" in key or "kubeflow" in key]
     assert made.find("NetworkPolicy", "team-research-ingress")["metadata"]["labels"] == {GIVEN_LABEL: GIVEN}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7])
+def test_what_four_teams_may_keep_fits_the_memory_of_kueue(count: int) -> None:
+    graph = queueing({**args(), "teams": teams(**{f"t{number}": 1 for number in range(count)})})
+    quota = graph.find("ResourceQuota", "team-t0-objects")["spec"]["hard"]
+    jobs, pods = int(parse(quota["count/jobs.batch"])), int(parse(quota["count/pods"]))
+    assert jobs >= 5_000 and pods >= 10_000
+    limit = parse(
+        kueue_values.values(claimed={})["controllerManager"]["manager"]["resources"]["limits"]["memory"]
+    )
+    # While they are deleted: 1.6 GiB for 10,000 jobs of one pod. The pod is taken for half of it.
+    half = Decimal("1.6") * 2**30 / 10_000 / 2
+    assert min(count, 4) * half * (jobs + pods) <= limit
 
 
 def test_only_where_a_fabric_needs_folders_of_its_node_a_policy_takes_the_standard_s_place() -> None:
