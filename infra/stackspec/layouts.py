@@ -155,7 +155,7 @@ class ClusterLayout(Model):
     """Zones of the region that the network spans."""
 
     idle_minutes: Annotated[int, Field(ge=5, le=240)] | None
-    """Minutes until an unneeded node is removed; null on Google Cloud, where GKE decides by its profile
+    """Minutes until an unneeded node is removed; null, on Google Cloud alone: GKE decides by its profile
     optimize-utilization."""
 
     idle_gpus: IdleGpusSpec | None

@@ -174,7 +174,7 @@ GCP: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "ranges at a name": ({"layout.api_access": ["198.51.100.0/24"]}, "refused"),
     "an address without ranges": ({"on.endpoint": "ip"}, "refused"),
-    "minutes until an idle node goes": ({"layout.idle_minutes": 30}, "refused"),
+    "minutes until an idle node goes": ({"layout.idle_minutes": 30}, "composed"),
 }
 CASES = [("aws", case) for case in AWS] + [("gcp", case) for case in GCP]
 

@@ -80,6 +80,8 @@ class GcpClusterArgs(TypedDict):
     multi_networking: NotRequired[bool]
     """Whether pods may have interfaces besides `eth0` by Network objects: for pools with networks of ours.
     Cannot be changed. Default: no."""
+    default_class: NotRequired[bool]
+    """Whether the ComputeClass `default` applies to pools and pods without another. Default: no."""
     checkpoint_addon: NotRequired[bool]
     """Whether multi-tier checkpointing is installed. Default: no."""
     readiness_addon: NotRequired[bool]

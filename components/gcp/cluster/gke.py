@@ -35,9 +35,9 @@ class GcpCluster(Component):
     on the permission of Google's services to use it, `workload_pool` on the cluster that creates it.
 
     Admins have `roles/container.admin` in the project: GKE's own roles are granted on projects only, so they
-    reach every cluster there; a project should hold one stack. The idle time of nodes is not a setting of
-    GKE: its autoscaler removes idle nodes sooner with the profile `OPTIMIZE_UTILIZATION`. *Untested in a real
-    project.*
+    reach every cluster there; a project should hold one stack. The autoscaler removes idle nodes early
+    (profile `OPTIMIZE_UTILIZATION`), or after the time of a ComputeClass (`GcpIdleNodes`). *Untested in a
+    real project.*
     """
 
     cluster_name: pulumi.Output[str]
@@ -123,7 +123,9 @@ class GcpCluster(Component):
             # Pools are the stack's, never GKE's. A node is removed soon after its last pod, and pods are
             # packed onto few nodes: GPUs are the main cost.
             cluster_autoscaling=gcp.container.ClusterClusterAutoscalingArgs(
-                enabled=False, autoscaling_profile="OPTIMIZE_UTILIZATION"
+                enabled=False,
+                autoscaling_profile="OPTIMIZE_UTILIZATION",
+                default_compute_class_enabled=True if args.get("default_class") else None,
             ),
             # Monitoring.
             logging_config=gcp.container.ClusterLoggingConfigArgs(enable_components=list(settings.LOGS)),

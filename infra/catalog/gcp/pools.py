@@ -226,15 +226,3 @@ def size_problems(least_path: str, least: int, most_path: str, most: int) -> Ite
     """Minimum and maximum size of a node pool."""
     yield from facts.limits["node_pool_least"].problems(least_path, least)
     yield from facts.limits["node_pool_nodes"].problems(most_path, most)
-
-
-def idle_problems(path: str, minutes: int | None) -> Iterator[Problem]:
-    """Idle nodes of pools are removed by the autoscaler's profile, not after a configured time.
-
-    Source: GKE documentation, "About GKE cluster autoscaling", autoscaling profiles; only
-    compute classes have minutes (`autoscalingPolicy.consolidationDelayMinutes`), and pools are in none.
-    """
-    if minutes is not None:
-        rule = "GKE controls how long a node may be idle (profile optimize-utilization)"
-        fix = "Set it to null; min_nodes of a pool keeps idle nodes."
-        yield Problem(path, minutes, rule, fix, code="idle-minutes-not-used")

@@ -9,6 +9,7 @@ import pulumi_gcp as gcp
 from components.gcp.apis import GcpApis
 from components.gcp.cluster.cluster_args import GcpClusterArgs
 from components.gcp.cluster.gke import GcpCluster
+from components.gcp.cluster.idle_nodes import GcpIdleNodes, GcpIdleNodesArgs
 from components.gcp.cluster.kubeconfig import kubeconfig
 from components.gcp.money.budget import GcpBudget
 from components.gcp.money.idle import GcpIdleAlert
@@ -148,6 +149,7 @@ class GcpCloud:
                 "max_nodes": pool.max_nodes,
             },
             "multi_networking": any(is_classic(pool, self._on) for pool in self._layout.pools),
+            "default_class": self._layout.idle_minutes is not None,
             "checkpoint_addon": self._on.checkpoint_addon,
             "readiness_addon": self._on.readiness_addon,
             "labels": self._labels,
@@ -198,6 +200,9 @@ class GcpCloud:
                 region=self._spec.region,
                 networks=networks.names(pool.name),
             )
+        if self._layout.idle_minutes is not None:
+            idle: GcpIdleNodesArgs = {"minutes": self._layout.idle_minutes}
+            GcpIdleNodes(f"{self._spec.name}-idle-nodes", idle, cluster.inside)
         if any(stays_idle(pool.machine, pool.min_nodes) for pool in self._layout.pools):
             GcpIdleAlert(
                 f"{self._spec.name}-idle",

@@ -127,6 +127,7 @@ ON_GCP: dict[str, Edit] = {
     # Each preview takes seconds: these touch different resources, or different fields of one.
     "settings": _all(
         lambda spec: spec["budget"].update(monthly_usd=25000),
+        lambda spec: spec["layout"].update(idle_minutes=20),
         lambda spec: spec["data"].setdefault("checkpoints", {}).update(expire_days=60),
         lambda spec: spec["on"].update(channel="rapid"),
         _on("database", tier="db-custom-4-15360", availability="regional"),

@@ -75,6 +75,7 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             "layout.pools.2.zones": ["us-central1-a"],
             "on.endpoint": "ip",
             "layout.api_access": ["198.51.100.0/24"],
+            "layout.idle_minutes": 15,
         },
     },
     "fabric": {"gcp": {"layout.pools.0.machine": "a3-megagpu-8g", "on.pools": {}}},
@@ -134,12 +135,11 @@ COMMON: dict[str, Row] = dict(
             Each(["us-east-1a", "us-east-1b"], ["us-central1-a", "us-central1-c"]),
             Each(r"^- Subnet network-private-us-east-1c", r"^~ Cluster .*nodeLocations"),
         ),
-        (
+        both(
+            "cluster",
             "layout.idle_minutes",
-            {
-                "aws": Honoured("layout.idle_minutes", 45, r"scale-down-unneeded-time.*45m", "cluster"),
-                "gcp": Refused("layout.idle_minutes", 45, "layout.idle_minutes", "null.*min_nodes"),
-            },
+            45,
+            Each(r"scale-down-unneeded-time.*45m", r"^~ ComputeClass .*consolidationDelayMinutes.*-> 45"),
         ),
         both("cluster", "layout.admission", "deny", r'^~ ValidatingAdmissionPolicyBinding .*-> "Deny"'),
         both(

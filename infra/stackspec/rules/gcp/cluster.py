@@ -139,11 +139,6 @@ def api_access(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[
         yield from network.api_problems("on.endpoint", cloud.endpoint, access_path, layout.api_access)
 
 
-def idle_nodes(_: StackSpec, layout: ClusterLayout, __: GcpSpec) -> Iterator[Problem]:
-    """GKE decides when an idle node is removed."""
-    yield from pools.idle_problems("layout.idle_minutes", layout.idle_minutes)
-
-
 def kubernetes_version(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """The version is offered by GKE in the channel."""
     if cloud.channel is not None:
@@ -334,7 +329,6 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     zones,
     network_range,
     api_access,
-    idle_nodes,
     kubernetes_version,
     pool_names,
     pool_hardware,

@@ -221,6 +221,12 @@ def test_gke_makes_no_pools_and_gives_idle_nodes_back_soon(gke: Mapping[str, Any
     assert gke["clusterAutoscaling"] == {"enabled": False, "autoscalingProfile": "OPTIMIZE_UTILIZATION"}
 
 
+def test_the_default_class_is_a_choice(gke: Mapping[str, Any]) -> None:
+    chosen = cluster(default_class=True).find("container/cluster:Cluster")
+
+    assert chosen["clusterAutoscaling"] == {**gke["clusterAutoscaling"], "defaultComputeClassEnabled": True}
+
+
 def test_kubelets_have_no_open_port_and_images_are_streamed(made: Graph, gke: Mapping[str, Any]) -> None:
     defaults = gke["nodePoolDefaults"]["nodeConfigDefaults"]
 
