@@ -57,8 +57,7 @@ class Draining:
         for job in stays.values():
             self._wait_released(job)
             self._activate(job, active=True)
-        for namespace in sorted(self.removed.namespaces):
-            release_foreign(self.cluster, namespace, self.report, now=self.now)
+        release_foreign(self.cluster, sorted(self.removed.namespaces), self.report, now=self.now)
 
     def _hold(self, queue: str, policy: str) -> None:
         path = f"{API}/clusterqueues/{queue}"

@@ -1,7 +1,7 @@
 """Objects of a removed namespace that a finalizer of no controller of the stack would hold for ever."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from infra.clouds.kubectl import ClusterApi
@@ -65,20 +65,22 @@ def keeps(finalizer: str) -> bool:
     return any(domain == one or domain.endswith(f".{one}") for one in _OF_CLOUDS)
 
 
-def release_foreign(cluster: ClusterApi, namespace: str, report: Callable[[str], None], *, now: bool) -> None:
+def release_foreign(
+    cluster: ClusterApi, namespaces: Iterable[str], report: Callable[[str], None], *, now: bool
+) -> None:
     """Delete objects with a foreign finalizer, and remove the finalizer where no controller does so in time.
 
-    With `now`, controllers get less. Raises UserError for objects whose resources in a cloud are left.
+    All namespaces have one time together; with `now` it is shorter. Raises UserError for objects whose
+    resources in a cloud are left.
     """
-    held = dict(_held(cluster, namespace))
+    held = {path: names for namespace in namespaces for path, names in _held(cluster, namespace)}
     for path in held:
         cluster.send("DELETE", path, {})
     limit = _NOW_S if now else _CONTROLLER_S
     if held:
         shown = ", ".join(sorted({name for names in held.values() for name in names}))
-        report(
-            f"waiting for controllers of {len(held)} objects of {namespace} ({shown}), {limit:.0f} s at most"
-        )
+        where = ", ".join(sorted({_shown(path).partition("/")[0] for path in held}))
+        report(f"waiting for controllers of {len(held)} objects of {where} ({shown}), {limit:.0f} s at most")
     ends = time.monotonic() + limit
     while held and time.monotonic() < ends:
         time.sleep(_POLL_S)

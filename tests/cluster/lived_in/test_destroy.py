@@ -20,6 +20,8 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.more]
 GPU = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}
 LIMIT_S = 300
 """The time in which a destroy has to end."""
+UNKNOWN_S = 180
+"""What it gives, and says that it gives, controllers that the stack does not know."""
 
 
 @pytest.fixture
@@ -61,7 +63,8 @@ def test_plain_pulumi_destroy_ends_with_jobs_running(own: LivedIn, tmp_path: Pat
 def test_a_killed_destroy_is_continued_by_the_next(own: LivedIn, tmp_path: Path) -> None:
     users = _settle(own, tmp_path / "saved", old=20)
     users.job(VISION, "stubborn", grace_s=20, notes={IGNORES_SIGTERM: "20s"})
-    users.forgotten(VISION)
+    for team in TEAMS:
+        users.forgotten(team)
     users.reach({(VISION, "stubborn"): "running"})
     home = own.rehearsal.home
     command = [str(life.ROOT / ".venv/bin/trainstack"), "destroy", "-s", STACK, "--rehearse", "--yes"]
@@ -72,7 +75,7 @@ def test_a_killed_destroy_is_continued_by_the_next(own: LivedIn, tmp_path: Path)
     began = time.monotonic()
     done = life.do(home, "destroy", "--yes")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert time.monotonic() - began < LIMIT_S
+    assert time.monotonic() - began < LIMIT_S + UNKNOWN_S
     # It names what it stops.
     assert f"{VISION}/waits" in done.stdout and f"{VISION}/stubborn" in done.stdout
     assert Rehearsal(home).status()["resources"] == life.NOTHING

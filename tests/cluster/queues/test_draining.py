@@ -23,6 +23,7 @@ from tests.trainstack.cli.test_access import EXPORTED
 from trainstack.cli.operations.jobs_in_use import UNKNOWN, jobs_in_use
 from trainstack.plans.draining import Draining, resume
 from trainstack.plans.jobs import ENDS, Removal, effects
+from trainstack.plans.leftovers import release_foreign
 from trainstack.queues.reading import read
 
 L4, CPU = flavor("drained", "g6.2xlarge", 2), flavor("stays", "g6.4xlarge", 2, gpus=0)
@@ -93,6 +94,21 @@ def test_a_team_is_drained_and_goes_on_when_the_change_is_given_up(
     assert resume(cluster) == [namespace]
     assert _stopped(lab) == set()
     lab.runs("leaves")
+
+
+def test_unknown_controllers_of_all_namespaces_have_one_time(
+    lab: Lab, cluster: ClusterApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainstack.plans.leftovers._CONTROLLER_S", 1.0)
+    namespaces = sorted(lab.namespaces.values())
+    for namespace in namespaces:
+        held = {"name": "held", "namespace": namespace, "finalizers": ["example.com/unknown"]}
+        lab.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": held})
+    reports: list[str] = []
+    release_foreign(cluster, namespaces, reports.append, now=False)
+    waiting, *released = reports
+    assert all(namespace in waiting for namespace in namespaces) and len(released) == len(namespaces)
+    assert not any(lab.api.find("v1", "ConfigMap", "held", namespace) for namespace in namespaces)
 
 
 def test_ended_pods_stay_and_are_not_waited_for(lab: Lab, cluster: ClusterApi) -> None:
