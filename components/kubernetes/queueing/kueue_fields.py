@@ -8,11 +8,12 @@ pod_webhook.go, `Default`; pkg/controller/jobframework/reconciler.go, `FindAnces
 import json
 from collections.abc import Iterator
 
+from components.kubernetes.queueing.kueue import PRIORITIES, PRIORITY_LABEL
 from components.kubernetes.queueing.policy import Mutation, Policy, rule
 from components.kubernetes.queueing.quotas import GPU
 
 FIELDS, PODS, ORPHANS = "trainstack-kueue", "trainstack-pods", "trainstack-orphans"
-ROLES = "trainstack-pod-roles"
+ROLES, CLASSES = "trainstack-pod-roles", "trainstack-priority-classes"
 # A preempted job frees its quota at once, its pods stay until they end: no longer than this, which is less
 # than the time in which its successor has to be ready, and than the time limit of a namespace's deletion.
 MOST_GRACE_S = 600
@@ -56,7 +57,7 @@ _GRACE = f"terminationGracePeriodSeconds: {MOST_GRACE_S} at most, as a preempted
 
 def policies(member: str) -> list[Policy]:
     """All of them; `member`: CEL, true for requests of members."""
-    return [_fields(member), _pods(member), _orphans(member)]
+    return [_fields(member), _pods(member), _orphans(member), _classes()]
 
 
 def mutation() -> Mutation:
@@ -245,3 +246,27 @@ def _orphans(member: str) -> Policy:
     )
     message = "its pods would run outside of the quota: delete it without --cascade=orphan"
     return Policy(ORPHANS, jobs, [(f"!({orphaned})", message)], only_from=member)
+
+
+def _classes() -> Policy:
+    """A job changes its priority class only to one that exists.
+
+    With an unknown one, Kueue fails before it does anything else with the job (kubernetes-sigs/kueue v0.19.2
+    pkg/controller/jobframework/reconciler.go, `ensureOneWorkload`): no preemption, no deactivation and no
+    time limit stops it any more, and its quota never comes back. A new job is never started instead.
+    """
+    kinds = [
+        rule("", "pods", operations=("UPDATE",)),
+        rule("batch", "jobs", operations=("UPDATE",)),
+        rule("jobset.x-k8s.io", "jobsets", operations=("UPDATE",)),
+        rule("trainer.kubeflow.org", "trainjobs", operations=("UPDATE",)),
+    ]
+    named = f"metadata.?labels[?'{PRIORITY_LABEL}'].orValue('')"
+    known = [one.name for one in PRIORITIES]
+    of_teams = ", ".join(one.name for one in PRIORITIES if not one.internal)
+    refusal = (
+        f"object.{named} == oldObject.{named} || object.{named} in {json.dumps(['', *known])}",
+        f"Kueue could not stop a job that changes to an unknown class: name one of {of_teams} in label "
+        f"{PRIORITY_LABEL}, or create the job again",
+    )
+    return Policy(CLASSES, kinds, [refusal])

@@ -1,7 +1,7 @@
 """Attempts to run outside of the queue."""
 
 from components.kubernetes.queueing.given import FINALIZERS
-from components.kubernetes.queueing.kueue_fields import FIELDS, ORPHANS, PODS
+from components.kubernetes.queueing.kueue_fields import CLASSES, FIELDS, ORPHANS, PODS
 from components.kubernetes.queueing.own_pod import NAME as OWN_POD
 from rehearsal.controlplane.api import Object
 from tests.cluster.tenancy.attempt import (
@@ -29,6 +29,14 @@ def owned(kind: str, spec: Object) -> Object:
 
 
 LEAVE = [
+    *(
+        Attempt(
+            f"an unknown priority class for the {kind} {name}: Kueue could not stop it any more",
+            patch(kind, name, {"metadata": {"labels": {f"{KUEUE}priority-class": "none"}}}),
+            (CLASSES,),
+        )
+        for kind, name in (("Job", "running"), ("Job", "waiting"), ("JobSet", "set"), ("Pod", "gated"))
+    ),
     Attempt(
         "remove the label of Kueue and its gates from a pod",
         patch(
