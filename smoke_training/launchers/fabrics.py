@@ -37,6 +37,8 @@ class PluginArgs(TypedDict):
     """Folder of the plugin in containers with GPUs. Default: it has none of its own."""
     linked: NotRequired[str]
     """Path at which the run's container has that folder, too; with `folder`."""
+    paired: NotRequired[bool]
+    """True: a daemon in the pod needs this version. Default: a newer one is used as well."""
 
 
 class PodNeeds(TypedDict):

@@ -75,7 +75,7 @@ def runtime(plan: RunPlan, *, whole_node: bool = True, needs: PodNeeds | None = 
         del container[key]
     if needs is not None:
         # The TrainJob's own are added.
-        own = pods.variables(plan).items()
+        own = plan.env.items()
         container["env"] = [{"name": name, "value": pods.literal(value)} for name, value in own]
     return {
         "apiVersion": API_VERSION,

@@ -4,9 +4,13 @@ A new node accepts pods before the plugin is installed. NCCL without it would us
 rate and less. So an init container waits for the plugin, and fails when it does not come. It has the GPUs of
 the run, because only containers with GPUs have the plugin's folder; the run gets the same ones afterwards.
 
+The pod names the version of its submission, and may start months later, when its nodes have a newer one. A
+plugin that is used with a daemon of the pod has to be of the daemon's version, so such a pod fails at once;
+another plugin is used as it is. A node with an older version is about to get the newer one.
+
 Commands that the launcher does not render, as those of TrainJobs, do not read the profile of the fabric. The
-init container writes its variables into a configuration file of NCCL (NCCL user guide, NCCL_CONF_FILE, since
-2.23); those in the environment override them.
+init container writes its variables into /etc/nccl.conf of the run. Every version of NCCL reads it, after the
+environment and a user's own file, which take precedence (NVIDIA/nccl src/misc/param.cc, `initEnv`).
 """
 
 from typing import Any
@@ -18,9 +22,16 @@ CONTAINER = "nccl-plugin"
 WAIT_S = 600
 _VOLUME, _LINKS = "nccl", "nccl-plugin"
 _FOLDER = "/run/nccl"
-_CONFIGURATION = f"{_FOLDER}/nccl.conf"
+_FILE = "nccl.conf"
 _WAIT = f"""\
+shopt -s nullglob
 until [ -e "$1" ]; do
+  newest=$(printf '%s\\n' "$1" "${{1%-v*}}"-v* | sort -V | tail -n 1)
+  if [ "$newest" != "$1" ]; then
+    [ -n "$5" ] || break
+    echo "$newest: newer than ${{1##*/}}, the version of this job's daemon: submit the job again" >&2
+    exit 1
+  fi
   if [ "$SECONDS" -ge {WAIT_S} ]; then
     echo "$1: missing for {WAIT_S} seconds; see the DaemonSets of NCCL plugins in kube-system" >&2
     exit 1
@@ -34,7 +45,7 @@ ln -sfn "$2"/* "$3"/
 _PROFILE = f"""\
 set -a
 source "$4" || exit 1
-env | grep "^NCCL_" > {_CONFIGURATION}
+env | grep "^NCCL_" > {_FOLDER}/{_FILE}
 """
 
 
@@ -44,6 +55,7 @@ def waiting(plan: RunPlan, plugin: Plugin, resources: Body, context: Body) -> Bo
     amounts = {"cpu": "1", "memory": "1Gi"}
     devices = {key: value for key, value in resources["limits"].items() if key not in amounts}
     words = [plugin.installed, plugin.folder or "", plugin.linked or "", plan.profile or ""]
+    words.append("paired" if plugin.paired else "")
     return {
         "name": CONTAINER,
         "image": plugin.image,
@@ -53,24 +65,27 @@ def waiting(plan: RunPlan, plugin: Plugin, resources: Body, context: Body) -> Bo
         "resources": {**resources, "requests": {**amounts, **devices}, "limits": {**amounts, **devices}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": context,
-        "volumeMounts": mounts(plan),
+        "volumeMounts": [
+            *_links(plan),
+            *([{"name": _VOLUME, "mountPath": _FOLDER}] if plan.profile else ()),
+        ],
     }
 
 
 def mounts(plan: RunPlan) -> list[Body]:
-    """Return the mounts of the run's container and of the init container."""
-    plugin = plan.plugin
-    if plugin is None:
-        return []
-    linked = [{"name": _LINKS, "mountPath": plugin.linked}] if plugin.linked else []
-    return [*linked, *([{"name": _VOLUME, "mountPath": _FOLDER}] if plan.profile else [])]
+    """Return the mounts of the run's container."""
+    if plan.plugin is None or not plan.profile:
+        return _links(plan)
+    # A file, which exists by then: what else an image has in /etc stays.
+    configuration = {"name": _VOLUME, "mountPath": f"/etc/{_FILE}", "subPath": _FILE, "readOnly": True}
+    return [*_links(plan), configuration]
 
 
 def volumes(plan: RunPlan) -> list[Body]:
-    """Return the volumes of these mounts."""
+    """Return the volumes of the run's container and of the init container."""
     return [{"name": mount["name"], "emptyDir": {}} for mount in mounts(plan)]
 
 
-def environment(plan: RunPlan) -> dict[str, str]:
-    """Return the variables of the run's container."""
-    return {"NCCL_CONF_FILE": _CONFIGURATION} if plan.plugin and plan.profile else {}
+def _links(plan: RunPlan) -> list[Body]:
+    plugin = plan.plugin
+    return [{"name": _LINKS, "mountPath": plugin.linked}] if plugin and plugin.linked else []

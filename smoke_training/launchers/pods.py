@@ -105,13 +105,8 @@ def environment(plan: RunPlan, run: str | None = None) -> list[Body]:
         # The node outlives its pods: an accused node must be identifiable later.
         {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
         *place,
-        *({"name": name, "value": literal(value)} for name, value in variables(plan).items()),
+        *({"name": name, "value": literal(value)} for name, value in plan.env.items()),
     ]
-
-
-def variables(plan: RunPlan) -> dict[str, str]:
-    """The variables of the plan and of the fabric's plugin."""
-    return {**plugins.environment(plan), **plan.env}
 
 
 def literal(text: str) -> str:

@@ -83,6 +83,8 @@ class Plugin:
     """Folder of the plugin in containers with GPUs. Null: it has none of its own."""
     linked: str | None = None
     """Path at which the run's container has that folder, too."""
+    paired: bool = False
+    """A daemon in the pod needs this version; a newer one is of no use."""
 
 
 def shared_memory(memory_gib: int) -> Mount:

@@ -28,8 +28,8 @@ class GpuInterface:
 def interfaces(machine: str, part: str = "") -> tuple[GpuInterface, ...]:
     """The interfaces of a machine whose networks this stack makes, in the order of its pool's networks.
 
-    A3 High and A3 Mega: `vpc1` at `eth1` and so on. A3 Ultra, A4 and A4X: `gvnic-1` at `eth1`, `rdma-0` at
-    `eth2` and so on; `part` distinguishes their zones, as in `rdma-c-0`. Raises UserError for machines whose
+    A3 High and A3 Mega: `vpc1` at `eth1` and so on. A3 Ultra and A4: `gvnic-1` at `eth1`, `rdma-0` at `eth2`
+    and so on; `part` distinguishes their zones, as in `rdma-c-0`. Raises UserError for machines whose
     networks are not known.
     """
     if problems := list(classic_problems("machine", machine)):

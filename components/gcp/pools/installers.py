@@ -22,15 +22,29 @@ _INJECTOR = (
 )
 _TARGET = "/target"
 _GIB_TARGET = "/target-gib"
+# Jobs may run with an earlier version: their processes have its libraries mapped, and cp would write into
+# these, which ends the processes. So files are copied beside and replace others by a rename.
+_PUT = """\
+put() {
+  staged=$2/.trainstack-new
+  rm -rf $staged
+  mkdir -p $staged
+  cp -r $1/. $staged
+  [ -z "$3" ] || grep -rlI "$3" $staged | xargs -r sed -i "s,$3,$4,g"
+  cd $staged
+  find . -type d -exec sh -c 'cd "$0" && mkdir -p "$@"' $2 {} +
+  find . ! -type d -exec sh -c 'for one; do mv -fT "$one" "$0/$one" || exit 1; done' $2 {} +
+  cd /
+  rm -rf $staged
+}
+"""
 # The plugin's profile and its configurations refer to each other by their paths. Pods have it below the
 # driver's folder; manifests of Google mount the other one.
 _GIB = f"""\
 /scripts/container_entry.sh install
-cp -r /var/lib/gib/lib64/. {_TARGET}/lib64
-cp -r /var/lib/gib/. {_GIB_TARGET}
-mkdir -p {_TARGET}/gib
-cp -r /var/lib/gib/. {_TARGET}/gib
-grep -rlI {gke.GIB_OF_GOOGLE} {_TARGET}/gib | xargs -r sed -i s,{gke.GIB_OF_GOOGLE},{gke.GIB},g
+put /var/lib/gib/lib64 {_TARGET}/lib64
+put /var/lib/gib {_GIB_TARGET}
+put /var/lib/gib {_TARGET}/gib {gke.GIB_OF_GOOGLE} {gke.GIB}
 """
 _GIB_MOUNT = {"name": "gib", "mountPath": _GIB_TARGET}
 _GIB_VOLUME = {"name": "gib", "hostPath": {"path": gke.GIB_ON_NODE, "type": "DirectoryOrCreate"}}
@@ -49,12 +63,10 @@ chmod a+rw /dev/aperture_devices/*/resource*
 
 
 class InstalledArgs(TypedDict):
-    """The pools of one fabric and one kind of processor."""
+    """The pools of one fabric."""
 
     fabric: str
     """`tcpx`, `tcpxo` or `rdma`."""
-    architecture: str
-    """`x86_64` or `arm64`."""
     pools: Sequence[str]
     """The pools: values of the node label `trainstack.dev/pool`."""
 
@@ -110,16 +122,15 @@ def daemons(fabrics: Sequence[InstalledArgs]) -> list[Body]:
 
 
 def _installer(one: InstalledArgs) -> Body:
-    fabric, arm = Fabric(one["fabric"]), one["architecture"] == "arm64"
+    fabric = Fabric(one["fabric"])
     if fabric is Fabric.RDMA:
-        name = "nccl-gib-arm64" if arm else "nccl-gib"
-        image = gke.GIB_PLUGIN_ARM if arm else gke.GIB_PLUGIN
-        return _daemon(name, image, one["pools"], [_copying(image, _GIB, _GIB_MOUNT)], [_GIB_VOLUME])
+        copying = _copying(gke.GIB_PLUGIN, _GIB, _GIB_MOUNT)
+        return _daemon("nccl-gib", gke.GIB_PLUGIN, one["pools"], [copying], [_GIB_VOLUME])
     plugin = {Fabric.TCPX: gke.TCPX_PLUGIN, Fabric.TCPXO: gke.TCPXO_PLUGIN}[fabric]
     script = f"""\
 chmod 755 /scripts/container_entry.sh
 /scripts/container_entry.sh install --install-nccl
-cp -r /var/lib/{fabric}/lib64/. {_TARGET}/lib64
+put /var/lib/{fabric}/lib64 {_TARGET}/lib64
 """
     before = [_device_setup(plugin)] if fabric is Fabric.TCPXO else []
     return _daemon(
@@ -131,7 +142,7 @@ def _copying(image: str, script: str, *mounts: Body) -> Body:
     """Copies a plugin. Pods wait for the file that it creates last, by the version (`gke.installed`)."""
     done = gke.installed(image, _TARGET)
     folder = done.rpartition("/")[0]
-    whole = f"set -e\nrm -rf {folder}\n{script}mkdir -p {folder}\ntouch {done}\n"
+    whole = f"set -e\n{_PUT}rm -rf {folder}\n{script}mkdir -p {folder}\ntouch {done}\n"
     return {
         "name": "plugin",
         "image": image,

@@ -61,7 +61,7 @@ def node_offer(
     subtracted before. Untested on hardware.
     """
     kind = Fabric(machine.fabric) if rdma and machine.fabric else None
-    needs = _needs(kind, machine, networks)
+    needs = _needs(kind, networks)
     beside = needs.get("sidecar")
     offer: NodeOffer = {
         "cpu": cores_for_jobs(machine.vcpu, pods_per_node) - (beside["cpu"] if beside else 0),
@@ -146,13 +146,13 @@ def _reserved(amount: float, shares_up_to: Sequence[tuple[float, float]]) -> flo
     return taken
 
 
-def _needs(kind: Fabric | None, machine: MachineType, networks: Sequence[str]) -> PodNeeds:
+def _needs(kind: Fabric | None, networks: Sequence[str]) -> PodNeeds:
     if kind is Fabric.TCPX:
         return gke.tcpx(networks)
     if kind is Fabric.TCPXO:
         return gke.tcpxo(networks)
     if kind is Fabric.RDMA:
-        return gke.gib(networks, arm=machine.architecture == "arm64")
+        return gke.gib(networks)
     return gke.driver_only()
 
 

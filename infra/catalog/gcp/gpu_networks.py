@@ -117,8 +117,6 @@ def mixing_problems(path: str, wanted: str, pools: Sequence[FastPool]) -> Iterat
     managed = [pool for pool in pools if not pool.classic]
     if classic and managed:
         fix = "Set it to classic, so that the stack makes the networks of all of them."
-        if only := [pool.name for pool in managed if not facts.gpu_networks[pool.machine].by_hand]:
-            fix = f"Give {', '.join(only)} a stack of its own: only GKE makes its networks."
         rule = _MIXED_RULE.format(managed=managed[0].name, classic=classic[0].name)
         yield Problem(path, wanted, rule, fix, against=classic[0].path, code="networks-mixed")
 

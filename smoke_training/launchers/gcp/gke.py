@@ -1,8 +1,8 @@
 """GPU networks of GKE: requirements of pods for GPUDirect-TCPX, GPUDirect-TCPXO and gIB (pure).
 
 TCPX (A3 High) and TCPXO (A3 Mega) need a daemon in every pod, in its network, that moves packets into the
-memory of the GPUs. It mounts folders of the node and may configure the pod's interfaces. gIB (A3 Ultra, A4,
-A4X) is NCCL's plugin for RDMA adapters and needs neither.
+memory of the GPUs. It mounts folders of the node and may configure the pod's interfaces. gIB (A3 Ultra, A4)
+is NCCL's plugin for RDMA adapters and needs neither.
 
 GKE's device plugin mounts the node's folder with the driver's libraries in containers with GPUs as
 /usr/local/nvidia (container-engine-accelerators@992db812 cmd/nvidia_gpu/nvidia_gpu.go, `host-path`). The
@@ -27,7 +27,6 @@ TCPX_DAEMON = f"{_REGISTRY}/gpudirect-tcpx/tcpgpudmarxd-dev:v2.0.15"
 TCPXO_PLUGIN = f"{_REGISTRY}/gpudirect-tcpxo/nccl-plugin-gpudirecttcpx-dev:v1.0.16"
 TCPXO_DAEMON = f"{_REGISTRY}/gpudirect-tcpxo/tcpgpudmarxd-dev:v1.0.22"
 GIB_PLUGIN = f"{_REGISTRY}/gpudirect-gib/nccl-plugin-gib:v1.1.1"
-GIB_PLUGIN_ARM = f"{_REGISTRY}/gpudirect-gib/nccl-plugin-gib-arm64:v1.1.0"
 
 NVIDIA = "/usr/local/nvidia"  # the driver's folder in containers with GPUs
 NVIDIA_ON_NODE = "/home/kubernetes/bin/nvidia"
@@ -128,7 +127,7 @@ def tcpx(networks: Sequence[str]) -> PodNeeds:
     )
     return {
         "env": {"LD_LIBRARY_PATH": LIBRARIES, **TCPX_ENV},
-        "plugin": _plugin(TCPX_PLUGIN),
+        "plugin": {**_plugin(TCPX_PLUGIN), "paired": True},
         "annotations": {**interfaces(networks, _FIRST), **_injected(daemon, _GPU_DEVICES)},
         "host_folders": {},
         "shared_folder": _TCPX_SOCKETS,
@@ -147,7 +146,7 @@ def tcpxo(networks: Sequence[str]) -> PodNeeds:
     daemon["ready_file"] = "/run/health-check"
     return {
         "env": {"LD_LIBRARY_PATH": LIBRARIES, **TCPXO_ENV},
-        "plugin": _plugin(TCPXO_PLUGIN),
+        "plugin": {**_plugin(TCPXO_PLUGIN), "paired": True},
         "annotations": {
             **interfaces(networks, _FIRST),
             **_injected(daemon, [*_GPU_DEVICES, "/dev/dmabuf_import_helper"]),
@@ -157,7 +156,7 @@ def tcpxo(networks: Sequence[str]) -> PodNeeds:
     }
 
 
-def gib(networks: Sequence[str] = (), *, arm: bool = False) -> PodNeeds:
+def gib(networks: Sequence[str] = ()) -> PodNeeds:
     """Return those of machines with RDMA adapters; no networks where pods claim the adapters.
 
     The plugin's own script has the settings of the machine, because "Google expects to update" them (AI
@@ -166,11 +165,7 @@ def gib(networks: Sequence[str] = (), *, arm: bool = False) -> PodNeeds:
     return {
         "env": {"LD_LIBRARY_PATH": LIBRARIES, "NCCL_NET": "gIB"},
         "profile": f"{GIB}/scripts/set_nccl_env.sh",
-        "plugin": {
-            **_plugin(GIB_PLUGIN_ARM if arm else GIB_PLUGIN),
-            "folder": GIB,
-            "linked": GIB_OF_GOOGLE,
-        },
+        "plugin": {**_plugin(GIB_PLUGIN), "folder": GIB, "linked": GIB_OF_GOOGLE},
         "annotations": interfaces(networks, _FIRST_RDMA) if networks else {},
         "host_folders": {},
     }

@@ -218,16 +218,15 @@ class GcpCloud:
         )
 
     def _installers(self, cluster: GkeCluster) -> list[pulumi.Resource]:
-        wanted: dict[tuple[str, str], list[str]] = {}
+        wanted: dict[str, list[str]] = {}
         for pool in self._layout.pools:
             machine = facts.machine_types.get(pool.machine)
             if pool.rdma and machine is not None and machine.fabric is not None:
-                wanted.setdefault((machine.fabric, machine.architecture), []).append(pool.name)
+                wanted.setdefault(machine.fabric, []).append(pool.name)
         if not wanted:
             return []
         installed: list[InstalledArgs] = [
-            {"fabric": fabric, "architecture": architecture, "pools": pools}
-            for (fabric, architecture), pools in wanted.items()
+            {"fabric": fabric, "pools": pools} for fabric, pools in wanted.items()
         ]
         name = f"{self._spec.name}-fabrics"
         return [GcpFabricInstallers(name, {"fabrics": installed}, cluster.inside)]

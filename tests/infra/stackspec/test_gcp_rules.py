@@ -84,6 +84,13 @@ def test_pools_of_a_cluster_get_networks_in_one_way(gcp: Values) -> None:
     stackspec.load("dev", copy.deepcopy(gcp), "f")  # with ranges of their own
 
 
+def test_a_machine_that_is_not_supported_mixes_no_networks(gcp: Values) -> None:
+    """Its only fix is another machine."""
+    gcp["spec"]["layout"]["pools"].append({**_ULTRA, "machine": "a4x-maxgpu-4g-metal"})
+    codes = {one.code for one in problems(gcp)}
+    assert "machine-not-supported" in codes and "networks-mixed" not in codes
+
+
 def test_networks_of_rdma_have_ranges_for_all_their_nodes(gcp: Values) -> None:
     gcp["spec"]["layout"]["pools"][0] |= {**_ULTRA, "name": "h100", "max_nodes": 100}
     gcp["spec"]["layout"]["pools"].append({**_ULTRA, "max_nodes": 24})

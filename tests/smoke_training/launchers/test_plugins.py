@@ -35,7 +35,7 @@ def pod_of(needs: PodNeeds) -> dict[str, Any]:
 def test_a_pod_first_waits_for_the_file_that_the_installer_creates_last(fabric: str) -> None:
     pod = pod_of(NEEDS[fabric]())
     first, *_ = pod["initContainers"]
-    (daemon, *_) = daemons([{"fabric": fabric, "architecture": "x86_64", "pools": ["gpu"]}])
+    (daemon, *_) = daemons([{"fabric": fabric, "pools": ["gpu"]}])
     copy = daemon["spec"]["template"]["spec"]["initContainers"][-1]
     assert first["image"] == copy["image"], "it is on the node already"
     awaited = first["command"][4]
@@ -56,9 +56,9 @@ def test_nccl_uses_the_plugin_or_fails(fabric: str, network: str) -> None:
     assert {"name": "NCCL_NET", "value": network} in run["env"]
 
 
-def run_wait(folder: Path, **replaced: str) -> subprocess.CompletedProcess[str]:
-    """The init container of gIB, with its folders below a temporary one."""
-    first = pod_of(gke.gib())["initContainers"][0]
+def run_wait(folder: Path, fabric: str = "rdma", **replaced: str) -> subprocess.CompletedProcess[str]:
+    """The init container of a fabric, with its folders below a temporary one."""
+    first = pod_of(NEEDS[fabric]())["initContainers"][0]
     words = [
         word.replace("/usr/local", f"{folder}/local").replace("/run/nccl", f"{folder}/run")
         for word in first["command"]
@@ -90,15 +90,56 @@ def test_a_plugin_that_does_not_come_ends_the_pod_and_is_named(tmp_path: Path) -
     assert Path(gke.installed(gke.GIB_PLUGIN, "")).name in ended.stderr
 
 
+def marked(folder: Path, image: str, version: str) -> None:
+    """Nodes with another version of a plugin."""
+    done = Path(gke.installed(f"{image.rpartition(':')[0]}:{version}", str(folder / "local/nvidia")))
+    done.parent.mkdir(parents=True, exist_ok=True)
+    done.touch()
+
+
+@pytest.mark.parametrize(("fabric", "image"), [("tcpx", gke.TCPX_PLUGIN), ("tcpxo", gke.TCPXO_PLUGIN)])
+def test_a_pod_whose_daemon_is_older_than_the_node_s_plugin_fails_at_once(
+    fabric: str, image: str, tmp_path: Path
+) -> None:
+    marked(tmp_path, image, "v99.0.10")
+    ended = run_wait(tmp_path, fabric)
+    assert ended.returncode != 0
+    assert "v99.0.10" in ended.stderr and image.rpartition(":")[2] in ended.stderr
+
+
+def test_a_job_that_was_submitted_under_an_older_gib_uses_the_newer_one(tmp_path: Path) -> None:
+    gib, conf = tmp_path / "local/nvidia/gib/scripts", tmp_path / "run"
+    for folder in (gib, conf, tmp_path / "local/gib"):
+        folder.mkdir(parents=True)
+    (gib / "set_nccl_env.sh").write_text("export NCCL_IB_TC=53\n")
+    marked(tmp_path, gke.GIB_PLUGIN, "v1.10.0")
+    assert run_wait(tmp_path).returncode == 0
+    assert (conf / "nccl.conf").read_text().split() == ["NCCL_IB_TC=53"]
+
+
+@pytest.mark.parametrize("fabric", NEEDS)
+def test_a_node_with_an_older_plugin_is_about_to_get_the_newer_one(fabric: str, tmp_path: Path) -> None:
+    image = {"tcpx": gke.TCPX_PLUGIN, "tcpxo": gke.TCPXO_PLUGIN, "rdma": gke.GIB_PLUGIN}[fabric]
+    marked(tmp_path, image, "v0.9.9")
+    ended = run_wait(tmp_path, fabric, WAIT_S="0")
+    assert ended.returncode != 0
+    assert Path(gke.installed(image, "")).name in ended.stderr and "v0.9.9" not in ended.stderr
+
+
 def test_a_train_job_on_the_runtime_has_them_without_a_command_of_the_launcher() -> None:
     body = kubeflow.runtime(PLAN, needs=gke.gib())
     (job,) = body["spec"]["template"]["spec"]["replicatedJobs"]
     pod = job["template"]["spec"]["template"]["spec"]
     assert [one["name"] for one in pod["initContainers"]] == [plugins.CONTAINER]
     (run,) = pod["containers"]
-    assert {"name": "NCCL_CONF_FILE", "value": "/run/nccl/nccl.conf"} in run["env"]
-    paths = {mount["mountPath"] for mount in run["volumeMounts"]}
-    assert {"/run/nccl", "/usr/local/gib"} <= paths
+    paths = {mount["mountPath"]: mount for mount in run["volumeMounts"]}
+    assert {"/etc/nccl.conf", "/usr/local/gib"} <= paths.keys()
+    # The init container writes the file that the run has there, for any version of NCCL.
+    configuration = paths["/etc/nccl.conf"]
+    (waiting,) = pod["initContainers"]
+    written = {mount["name"]: mount["mountPath"] for mount in waiting["volumeMounts"]}
+    file = f"{written[configuration['name']]}/{configuration['subPath']}"
+    assert file in waiting["command"][2]
     assert {mount["name"] for mount in run["volumeMounts"]} <= {each["name"] for each in pod["volumes"]}
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from infra.catalog.gcp import gpu_networks
+from infra.catalog.gcp import facts, gpu_networks
 from infra.catalog.gcp.fabrics import making
 from infra.errors import Problem
 from infra.stackspec.gcp.cloud import GcpSpec
@@ -14,6 +14,9 @@ def fast_pools(layout: ClusterLayout, cloud: GcpSpec) -> list[gpu_networks.FastP
     """The pools with networks of their GPUs, in one zone each; others are reported elsewhere."""
     found = []
     for index, pool in enumerate(layout.pools):
+        machine = facts.machine_types.get(pool.machine)
+        if machine is None or machine.refused is not None:
+            continue
         made = making(pool.machine, cloud.accelerator_networks or "managed") if pool.rdma else None
         if made is not None and len(pool.zones) == 1:
             (zone,) = pool.zones

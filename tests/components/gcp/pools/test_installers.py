@@ -15,11 +15,11 @@ from tests.components.graph import deploy_graph
 Body = dict[str, Any]
 
 
-def one(fabric: str, architecture: str = "x86_64", *pools: str) -> InstalledArgs:
-    return {"fabric": fabric, "architecture": architecture, "pools": pools or (f"pool-{fabric}",)}
+def one(fabric: str) -> InstalledArgs:
+    return {"fabric": fabric, "pools": [f"pool-{fabric}"]}
 
 
-ALL = [one("tcpx"), one("tcpxo"), one("rdma"), one("rdma", "arm64", "gb200")]
+ALL = [one("tcpx"), one("tcpxo"), one("rdma")]
 
 
 def pod(body: Body) -> Body:
@@ -40,7 +40,6 @@ def test_each_fabric_is_installed_on_its_own_pools_alone() -> None:
         "nccl-tcpx": ["pool-tcpx"],
         "nccl-tcpxo": ["pool-tcpxo"],
         "nccl-gib": ["pool-rdma"],
-        "nccl-gib-arm64": ["gb200"],
         "device-injector": ["pool-tcpx", "pool-tcpxo"],
     }.items():
         terms = pod(by_name()[name])["affinity"]["nodeAffinity"][
@@ -80,7 +79,7 @@ def test_everything_else_may_only_copy_files() -> None:
 
 def test_plugin_and_daemon_are_a_pair_and_no_image_floats() -> None:
     images = {container["image"] for body in by_name().values() for container in containers(body)}
-    assert {gke.TCPX_PLUGIN, gke.TCPXO_PLUGIN, gke.GIB_PLUGIN, gke.GIB_PLUGIN_ARM} < images
+    assert {gke.TCPX_PLUGIN, gke.TCPXO_PLUGIN, gke.GIB_PLUGIN} < images
     for image in images:
         assert "@sha256:" in image or image.rpartition(":")[2].startswith("v")
     # By its release notes, the newest stored: 2026-06-22 (TCPX); R580 (TCPXO).
@@ -105,7 +104,7 @@ def judged(rule: str) -> list[str]:
         return {"installed": made.installed}
 
     graph = deploy_graph(program)
-    assert len(graph.outputs["installed"]) == 5
+    assert len(graph.outputs["installed"]) == 4
     kind = "kubernetes:apps/v1:DaemonSet"
     resources = [
         Resource(kind=kind, urn=name, name=name, props=dict(props))
