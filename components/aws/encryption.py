@@ -24,8 +24,13 @@ def encryption_key(
     account: pulumi.Output[AwsAccount],
     purpose: str,
     statements: KeyStatements | None = None,
+    tags: Mapping[str, str] | None = None,
+    retain: bool = False,
 ) -> aws.kms.Key:
-    """A key named `alias/<name>`: the account administers it through IAM, services through `statements`."""
+    """A key named `alias/<name>`: the account administers it through IAM, services through `statements`.
+
+    With `retain` it outlives its stack.
+    """
 
     def policy(owner: AwsAccount) -> str:
         root_arn = f"arn:{owner.partition}:iam::{owner.id}:root"
@@ -37,7 +42,8 @@ def encryption_key(
         enable_key_rotation=True,
         deletion_window_in_days=DELETION_WINDOW_DAYS,
         policy=account.apply(policy),
-        opts=component.child(),
+        tags=tags,
+        opts=component.child(pulumi.ResourceOptions(retain_on_delete=True) if retain else None),
     )
     aws.kms.Alias(f"{name}-alias", name=f"alias/{name}", target_key_id=key.key_id, opts=component.child())
     return key

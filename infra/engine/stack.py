@@ -4,7 +4,7 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -205,6 +205,19 @@ class EngineStack:
         """Delete the resources of these URNs; an error where others depend on them."""
         assert targets, "without a target, the engine deletes everything"
         return self._run(self._stack.destroy, on_event, target=[*targets], **_HISTORY)
+
+    def retain(self, urns: Collection[str]) -> None:
+        """Mark resources of the state: an operation that deletes them only forgets them.
+
+        Raises UserError where the state cannot be read or written.
+        """
+        with self._kept():
+            state = self._stack.export_stack()
+            deployment = dict(state.deployment or {})
+            rows = deployment.get("resources") or []
+            marked = [{**one, "retainOnDelete": True} if one["urn"] in urns else one for one in rows]
+            deployment["resources"] = marked
+            self._stack.import_stack(automation.Deployment(state.version, deployment))
 
     def ask_lock(self, on_event: OnEvent | None = None) -> OperationOutcome:
         """Take the lock of the stack and give it back; `locked` where another operation has it.

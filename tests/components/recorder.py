@@ -16,7 +16,7 @@ from stacks import sdk
 ACCOUNT = "111122223333"
 REGION = "eu-central-1"
 _KEY = "aws:kms/getKey:getKey"
-_LOG_GROUPS = "aws:cloudwatch/getLogGroups:getLogGroups"
+_STATE = "pulumi:pulumi:readStackOutputs"
 _GROUPS = "aws:autoscaling/getAmiIds:getAmiIds"
 _SECRET = "aws:secretsmanager/getSecretVersion:getSecretVersion"
 _PROJECT = "gcp:organizations/getProject:getProject"
@@ -47,7 +47,7 @@ class Recorder(Mocks):
         default_factory=lambda: {
             _GROUPS: lambda _: {"id": REGION, "names": [], "arns": []},
             _KEY: lambda args: {"id": "key-0", "arn": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{args['keyId']}"},
-            _LOG_GROUPS: lambda _: {"id": REGION, "logGroupNames": [], "arns": []},
+            _STATE: lambda args: {"name": args["name"], "outputs": {}},
             _PROJECT: lambda args: {
                 "id": args["projectId"],
                 "number": "123456789012",

@@ -2,14 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from components.aws import iam
+from infra.jobs.aws.account_logs import JOB_LOGS, NOTEBOOK_LOGS
 
-JOB_LOGS: Final = "/aws/sagemaker/TrainingJobs"
-"""The log group of every training job of an account in a region; the service supports no other."""
-NOTEBOOK_LOGS: Final = "/aws/sagemaker/studio"
-_STREAMS = "logs:DescribeLogStreams"
+_CREATE, _STREAMS = "logs:CreateLogGroup", "logs:DescribeLogStreams"
 _WRITES = ("logs:CreateLogStream", "logs:PutLogEvents")
 
 
@@ -34,18 +31,18 @@ class RunningPlace:
 def running_rights(place: RunningPlace, image: str, *, domain: str = "") -> str:
     """A policy for jobs of one image; with `domain`, the id of a Studio domain, for its notebooks.
 
-    Jobs write their log. Notebooks write streams of their domain in another group, which they create if it is
-    absent (AmazonSageMakerFullAccess allows it for all groups), and read the logs of jobs. CreateLogGroup is
-    for the group (service authorization reference), but refusals name `log-group:<name>:log-stream:`.
+    Jobs write their log. Notebooks write streams of their domain in another group, and read the logs of jobs.
+    Each creates its group if it is absent. CreateLogGroup is for the group (service authorization reference),
+    but refusals name `log-group:<name>:log-stream:`.
     Names of streams: whitepaper "SageMaker Studio Administration Best Practices", Logging and monitoring.
     """
-    jobs, notebooks = place.arns("logs", "log-group:", f"{JOB_LOGS}:*", f"{NOTEBOOK_LOGS}*")
-    logs = [iam.allow([_STREAMS, *_WRITES], [jobs])]
+    jobs = place.arns("logs", "log-group:", JOB_LOGS, f"{JOB_LOGS}:*")
+    logs = [iam.allow([_CREATE, _STREAMS, *_WRITES], jobs)]
     if domain:
+        notebooks = place.arns("logs", "log-group:", NOTEBOOK_LOGS, f"{NOTEBOOK_LOGS}:*")
         own = place.arns("logs", "log-group:", f"{NOTEBOOK_LOGS}:log-stream:{domain}/*")
-        # One statement, since an inline policy is limited; the group of jobs exists.
-        logs = [iam.allow(_WRITES, own), iam.allow(["logs:CreateLogGroup", _STREAMS], [notebooks, jobs])]
-        logs += [iam.allow(["logs:GetLogEvents"], [jobs])]
+        logs = [iam.allow(_WRITES, own), iam.allow([_CREATE, _STREAMS], notebooks)]
+        logs += [iam.allow([_STREAMS, "logs:GetLogEvents"], jobs[1:])]
     images = _images(place.partition, place.region, image)
     return iam.document(*images, *logs, _measures(), *_network(place), *_disks(place.key))
 

@@ -7,9 +7,8 @@ from typing import Any
 from botocore import exceptions
 
 from infra.clouds.aws.login import code_and_message
+from infra.jobs.aws.account_logs import JOB_LOGS
 from infra.jobs.service import LogLine
-
-GROUP = "/aws/sagemaker/TrainingJobs"
 
 
 class CloudWatchLogs:
@@ -35,7 +34,7 @@ class CloudWatchLogs:
 
     def _streams(self) -> list[str]:
         pages = self._client.get_paginator("describe_log_streams")
-        asked = {"logGroupName": GROUP, "logStreamNamePrefix": self._begins}
+        asked = {"logGroupName": JOB_LOGS, "logStreamNamePrefix": self._begins}
         try:
             return [row["logStreamName"] for page in pages.paginate(**asked) for row in page["logStreams"]]
         except exceptions.ClientError as error:
@@ -51,7 +50,7 @@ class CloudWatchLogs:
             after = self._read.get(stream)
             asked = {"nextToken": after} if after else {}
             page = self._client.get_log_events(
-                logGroupName=GROUP, logStreamName=stream, startFromHead=True, **asked
+                logGroupName=JOB_LOGS, logStreamName=stream, startFromHead=True, **asked
             )
             # A page may be empty although others follow; at the end, the token repeats.
             self._read[stream] = page["nextForwardToken"]

@@ -12,7 +12,7 @@ from components.aws.jobs.job_rights import RIGHTS
 from components.aws.jobs.mlflow import AwsMlflow
 from components.aws.jobs.people import AwsPeople, AwsPeopleRights, PersonArgs
 from components.aws.jobs.person_rights import CODE
-from components.aws.jobs.records import AwsRecords, has_notebook_logs
+from components.aws.jobs.records import AwsRecords, deployed_logs
 from components.aws.jobs.studio import AwsStudio
 from components.aws.money.scopes import ScopeArgs
 from components.aws.money.stopper import AwsBudgetStop
@@ -35,7 +35,7 @@ from stacks.providers import aws_provider
 
 @dataclass(frozen=True)
 class AwsJobPlace(JobPlace):
-    """The network and the stores of jobs on AWS, and the key of their logs."""
+    """The network and the stores of jobs on AWS, and the key of the stack's logs."""
 
     network: AwsNetwork
     tiers: AwsStorage
@@ -63,7 +63,7 @@ class AwsJobs:
         ]
 
     def place(self) -> AwsJobPlace:
-        """A VPC with one NAT gateway, three buckets, and the log of training jobs."""
+        """A VPC with one NAT gateway, three buckets, and the key of the stack's logs."""
         spec, layout = self._spec, self._layout
         network = AwsNetwork(
             f"{spec.name}-network",
@@ -91,13 +91,10 @@ class AwsJobs:
             f"{spec.name}-records",
             {
                 "region": spec.region,
-                "log_retention_days": spec.data.log_retention_days,
                 "log_groups": [
                     log_group_name(f"{spec.name}-{part}-function") for part in ("budgets", "cleaning")
                 ],
-                "release_notebook_logs": has_notebook_logs(
-                    spec.name, pulumi.InvokeOptions(provider=self._provider)
-                ),
+                "earlier": deployed_logs(),
             },
             self._on_aws,
         )

@@ -121,14 +121,6 @@ def test_only_sagemaker_for_this_account_takes_a_persons_role() -> None:
         assert trust["Condition"]["StringEquals"]["aws:SourceAccount"]
 
 
-def test_jobs_log_into_a_group_that_is_encrypted_and_ends() -> None:
-    name = "/aws/sagemaker/TrainingJobs"
-    (group,) = [one for one in made().all("LogGroup").values() if one["name"] == name]
-    assert group["kmsKeyId"] and group["retentionInDays"] == 90
-    keys = [str(one.get("policy")) for one in made().all("Key").values()]
-    assert any(f"log-group:{name}" in key for key in keys), "CloudWatch Logs may use a key for it"
-
-
 def test_roles_of_jobs_alone_write_checkpoints_without_a_key() -> None:
     policies = [json.loads(one["policy"]) for one in made().all("BucketPolicy").values()]
     patterns = [
@@ -143,10 +135,19 @@ def test_roles_of_jobs_alone_write_checkpoints_without_a_key() -> None:
     assert {name.split("-")[1] for name in roles} == {"training", "evaluation", "smoke"}
 
 
-def test_spaces_log_into_the_group_of_the_account_which_no_stack_has() -> None:
-    name = "/aws/sagemaker/studio"
+@pytest.mark.parametrize(
+    ("role", "name"),
+    [
+        ("rights-training-eve-running", "/aws/sagemaker/TrainingJobs"),
+        ("rights-evaluation-eve-running", "/aws/sagemaker/TrainingJobs"),
+        ("smoke-running", "/aws/sagemaker/TrainingJobs"),
+        ("rights-eve-running", "/aws/sagemaker/studio"),
+    ],
+)
+def test_each_role_creates_the_one_log_group_of_the_account_that_it_logs_into(role: str, name: str) -> None:
     assert name not in [one["name"] for one in made().all("LogGroup").values()]
-    assert f"log-group:{name}" in str(allowing("logs:CreateLogGroup")["Resource"])
+    (creates,) = [one for one in statements(made(), role) if "logs:CreateLogGroup" in one["Action"]]
+    assert sorted(arn.partition(":log-group:")[2] for arn in creates["Resource"]) == [name, f"{name}:*"]
 
 
 def test_a_function_without_variables_has_no_key_for_them() -> None:

@@ -19,6 +19,7 @@ from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from infra.gate import undecided, validation_jobs
+from infra.jobs.aws.account_logs import to_retain
 from infra.stackspec.load import require_file
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
@@ -109,7 +110,18 @@ class Session:
         if problems:
             raise UserError(problems)
 
+    def _keep_logs(self) -> None:
+        """Keep logs of others: earlier versions own the log groups of the account, with their key."""
+        if urns := to_retain(self.engine.resources()):
+            self.engine.retain(urns)
+            typer.echo(f"  kept: {', '.join(urn.rpartition('::')[2] for urn in urns)} (logs of the account)")
+
+    def _destroyed(self, on_event: OnEvent) -> OperationOutcome:
+        self._keep_logs()
+        return self.engine.destroy(on_event)
+
     def _deployed(self, on_event: OnEvent) -> OperationOutcome:
+        self._keep_logs()
         return self.engine.up(on_event, replace=self._to_validate_again())
 
     def _to_validate_again(self) -> list[str]:
@@ -142,7 +154,7 @@ class Session:
         with jobs_in_use(self.engine, self.rehearsal, None) as jobs:
             jobs.announce()
             self._confirm(confirmed, "Destroy everything in")
-            outcome = self._changing("destroy", self.engine.destroy, jobs, now=now)
+            outcome = self._changing("destroy", self._destroyed, jobs, now=now)
         # Resources of other stacks in the same home keep its daemon.
         if self.rehearsal and outcome.succeeded and not any(self.rehearsal.status()["resources"].values()):
             self.rehearsal.wait_until_idle()

@@ -59,7 +59,7 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
     "quotas": quotas.room,
     "permissions": permissions.deploying,
     "organization": organization.policies,
-    "job-logs": jobs.log_group,
+    "job-logs": jobs.log_groups,
     "cost-anomalies": money.anomalies,
     "cost-tags": money.tags,
     "alert-mail": alerts.mail,

@@ -51,13 +51,17 @@ class Account:
                 return None
             raise
 
-    def foreign_log_group(self, check: str, name: str, kind: str, *, shared: bool = False) -> Answer:
+    def log_group(self, name: str) -> Any:
+        """The log group of this name; None without one."""
+        groups = self.pages("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=name)
+        return next((group for group in groups if group["logGroupName"] == name), None)
+
+    def foreign_log_group(self, check: str, name: str, kind: str) -> Answer:
         """The answer about a log group that does not exist, or has the tag of the stack.
 
-        `up` fails with ResourceAlreadyExistsException for any other. Others may log to a `shared` one.
+        `up` fails with ResourceAlreadyExistsException for any other.
         """
-        groups = self.pages("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=name)
-        found = next((group for group in groups if group["logGroupName"] == name), None)
+        found = self.log_group(name)
         tags = self._tags(found) if found else {}
         if found is None or tags.get(STACK_TAG) == self.spec.name:
             return Answer(check, State.READY, f"no other log group of {kind} exists")
@@ -65,7 +69,7 @@ class Account:
         if STACK_TAG in tags:
             text += f"; it belongs to the stack {tags[STACK_TAG]}"
         fix = f"aws logs delete-log-group --region {self.spec.region} --log-group-name {name}"
-        if shared or STACK_TAG in tags or found.get("kmsKeyId"):
+        if STACK_TAG in tags or found.get("kmsKeyId"):
             fix = "Deploy to another account or region: others may use the group."
         return Answer(check, State.SHORT, text, fix)
 

@@ -22,7 +22,7 @@ _BEFORE_UP = (
     "aws-cli",
     "quotas-of-up",
 )
-_BEFORE_UP_JOBS = ("job-logs", "quotas-of-up")
+_BEFORE_UP_JOBS = ("quotas-of-up",)
 
 
 def preflight_of(spec: StackSpec) -> Preflight:

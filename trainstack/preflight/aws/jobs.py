@@ -1,8 +1,9 @@
-"""Checks for stacks without a cluster: zones, training plans, the log group."""
+"""Checks for stacks without a cluster: zones, training plans, the log groups of the account."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from infra.jobs.aws.account_logs import GROUPS
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
@@ -64,10 +65,24 @@ def _unusable(one: JobMachineSpec, found: Mapping[str, Any]) -> Iterator[str]:
         yield f"has {total} machines, and a job may have {one.max_nodes}"
 
 
-def log_group(account: Account) -> Iterator[Answer]:
-    """The log group of jobs does not exist, or belongs to the stack.
+def log_groups(account: Account) -> Iterator[Answer]:
+    """Retention and key of the groups in which jobs and notebooks log.
 
-    An account has one per region. The service creates it with the first job, without a key and kept forever;
-    `up` then fails with ResourceAlreadyExistsException.
+    An account has one of each in a region, so no stack sets them. SageMaker creates them with the first job
+    and notebook; logs are then kept forever.
     """
-    yield account.foreign_log_group("job-logs", "/aws/sagemaker/TrainingJobs", "earlier jobs", shared=True)
+    for name in GROUPS:
+        found = account.log_group(name)
+        where = f"--region {account.spec.region} --log-group-name {name}"
+        days = account.spec.data.log_retention_days
+        keep = f"aws logs put-retention-policy {where} --retention-in-days {days}"
+        if found is None:
+            text = f"SageMaker will create the log group {name} of this account, which keeps logs forever"
+            yield Answer("job-logs", State.NOTE, text, f"aws logs create-log-group {where} && {keep}")
+        elif "retentionInDays" not in found:
+            text = f"the log group {name} of this account keeps the logs of all its stacks forever"
+            yield Answer("job-logs", State.NOTE, text, keep)
+        else:
+            key = found.get("kmsKeyId", "a key of CloudWatch Logs")
+            text = f"{name} keeps logs for {found['retentionInDays']} days, encrypted with {key}"
+            yield Answer("job-logs", State.READY, text)

@@ -1,66 +1,95 @@
-"""The log groups of a stack without a cluster; the group of notebooks belongs to the account."""
+"""The key of records, and the release of the account's log groups by stacks of an earlier version."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
 import pytest
-from pulumi.runtime import set_mocks
 
-from components.aws.jobs.records import AwsRecords, has_notebook_logs
+from components.aws.jobs.records import AwsRecords
+from infra.jobs.aws.account_logs import EarlierLogs, earlier_logs, to_retain
 from tests.components.recorder import Recorder, deploy
 
-STUDIO = "/aws/sagemaker/studio"
-KEY = "arn:aws:kms:us-east-1:111122223333:key/1"
+JOBS, STUDIO = "/aws/sagemaker/TrainingJobs", "/aws/sagemaker/studio"
+KEY, FOREIGN = (f"arn:aws:kms:us-east-1:111122223333:key/{one}" for one in ("own", "organization"))
+STACK = "trainstack:stack"
 
 
-def has(names: list[str], group: Mapping[str, object]) -> bool:
-    answers: Mapping[str, Callable[[Any], Mapping[str, object]]] = {
-        "aws:cloudwatch/getLogGroups:getLogGroups": lambda _: {"id": "x", "logGroupNames": names, "arns": []},
-        "aws:cloudwatch/getLogGroup:getLogGroup": lambda _: {"id": STUDIO, "name": STUDIO, **group},
-    }
-    set_mocks(Recorder(answers=answers), project="trainstack", stack="dev", preview=False)
-    found: list[bool] = []
-    run: Any = pulumi.runtime.test
-    run(lambda: found.append(has_notebook_logs("dev", pulumi.InvokeOptions())))()
-    return found[0]
+def row(called: str, kind: str, parent: str = "AwsRecords", **outputs: object) -> dict[str, Any]:
+    urn = f"urn:pulumi:dev::trainstack::trainstack:index:{parent}$aws:{kind}::dev-records-{called}"
+    return {"urn": urn, "outputs": outputs}
+
+
+def group(called: str, name: str, **outputs: Any) -> dict[str, Any]:
+    return row(called, "cloudwatch/logGroup:LogGroup", name=name, retentionInDays=90, **outputs)
+
+
+OWN = row("key", "kms/key:Key", arn=KEY, tags={})
+STATE = [group("jobs", JOBS, kmsKeyId=KEY), group("notebooks", STUDIO, kmsKeyId=KEY), OWN]
+FREE = {STACK: "released"}
+KEPT = row("key", "kms/key:Key", arn=KEY, tags={"trainstack:keeps": "logs-of-the-account"})
 
 
 @pytest.mark.parametrize(
-    ("names", "group", "expected"),
+    ("rows", "groups", "key"),
     [
-        ([], {}, False),
-        ([f"{STUDIO}-lifecycle"], {}, False),
-        ([STUDIO], {"kmsKeyId": "", "tags": {}}, False),
-        ([STUDIO], {"kmsKeyId": KEY, "tags": {"trainstack:stack": "other"}}, False),
-        ([STUDIO], {"kmsKeyId": "", "tags": {"trainstack:stack": "dev"}}, False),
-        ([STUDIO], {"kmsKeyId": KEY, "tags": {"trainstack:stack": "dev"}}, True),
+        ([], set(), ""),
+        ([OWN], set(), ""),
+        (
+            [row("x", "cloudwatch/logGroup:LogGroup", parent="AwsFunction", name="/aws/lambda/x"), OWN],
+            set(),
+            "",
+        ),
+        (STATE, {"dev-records-jobs", "dev-records-notebooks"}, KEY),
+        # An organization's key in place of the stack's: `refresh` has adopted it.
+        ([group("jobs", JOBS, kmsKeyId=FOREIGN), OWN], {"dev-records-jobs"}, KEY),
+        # Interrupted between the two.
+        (
+            [group("jobs", JOBS, tags=FREE), STATE[1], KEPT],
+            {"dev-records-jobs", "dev-records-notebooks"},
+            KEY,
+        ),
+        ([group("jobs", JOBS, tags=FREE), group("notebooks", STUDIO, tags=FREE), KEPT], set(), KEY),
+        ([KEPT], set(), KEY),
     ],
 )
-def test_only_a_group_that_an_earlier_version_has_made_for_the_stack_is_its_own(
-    names: list[str], group: Mapping[str, object], expected: bool
+def test_groups_are_released_by_the_state_and_their_key_stays(
+    rows: list[dict[str, Any]], groups: set[str], key: str
 ) -> None:
-    assert has(names, group) is expected
+    found = earlier_logs(rows)
+    assert (set(found.groups), found.key_arn) == (groups, key)
 
 
-@pytest.mark.parametrize("release", [False, True])
-def test_a_group_of_notebooks_is_released_without_the_stacks_key(release: bool) -> None:
+def test_destroy_retains_groups_of_the_account_with_their_key_and_nothing_else() -> None:
+    other = row("x", "cloudwatch/logGroup:LogGroup", parent="AwsFunction", name=JOBS)
+    assert to_retain([*STATE, other]) == [one["urn"] for one in STATE]
+    assert to_retain([{**one, "retainOnDelete": True} for one in STATE]) == []
+    assert to_retain([OWN, other]) == []
+
+
+def deployed(earlier: EarlierLogs) -> Recorder:
     def program() -> Mapping[str, pulumi.Output[Any]]:
-        made = AwsRecords(
-            "dev-records",
-            {
-                "region": "us-east-1",
-                "log_retention_days": 90,
-                "log_groups": [],
-                "release_notebook_logs": release,
-            },
-        )
-        return {"group": made.job_log_group}
+        args: Any = {"region": "us-east-1", "log_groups": ["/aws/lambda/x"], "earlier": earlier}
+        return {"key": AwsRecords("dev-records", args).kms_key_arn}
 
-    recorder, _ = deploy(program)
-    groups = {
-        one.properties["name"]: one.properties for one in recorder.of_type("aws:cloudwatch/logGroup:LogGroup")
-    }
-    assert (STUDIO in groups) is release
-    assert not groups.get(STUDIO, {}).get("kmsKeyId")
-    assert groups["/aws/sagemaker/TrainingJobs"]["kmsKeyId"]
+    return deploy(program)[0]
+
+
+def test_a_new_stack_has_no_group_of_the_account() -> None:
+    recorder = deployed(EarlierLogs())
+    assert recorder.of_type("aws:cloudwatch/logGroup:LogGroup") == []
+    policy = str(recorder.one("aws:kms/key:Key").properties["policy"])
+    assert "/aws/lambda/x" in policy and "sagemaker" not in policy
+
+
+@pytest.mark.parametrize(("key", "left"), [(KEY, None), (FOREIGN, FOREIGN), ("", None)])
+def test_a_release_takes_the_stacks_key_and_tag_and_changes_nothing_else(key: str, left: str | None) -> None:
+    recorder = deployed(earlier_logs([group("jobs", JOBS, kmsKeyId=key), OWN]))
+    released = recorder.one("aws:cloudwatch/logGroup:LogGroup")
+    assert released.name == "dev-records-jobs" and released.properties["name"] == JOBS
+    assert (released.properties.get("kmsKeyId") or None) == left
+    assert released.properties["retentionInDays"] == 90 and released.properties["tags"] == FREE
+    kept = recorder.one("aws:kms/key:Key").properties
+    assert kept["tags"] == KEPT["outputs"]["tags"]
+    assert f"log-group:{JOBS}" in json.dumps(kept["policy"]), "logs of before are read with the key"

@@ -1,11 +1,13 @@
 """Checks of an account for a stack without a cluster."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from infra import stackspec
+from infra.jobs.aws.account_logs import GROUPS
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.aws.purchases import TrainingPlan
 from infra.stackspec.layouts import SmallLayout
@@ -13,6 +15,7 @@ from tests.trainstack.preflight.aws.asking import ACCOUNT, ME, Cloud, asked
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws import JOB_CHECKS, identity, jobs, permissions
 from trainstack.preflight.aws.account import Account
+from trainstack.preflight.aws.deployment import preflight_of
 
 SMALL = "small-aws"
 
@@ -27,19 +30,36 @@ def account(cloud: Any, schedule: str | None = None, **layout: Any) -> Account:
 
 
 @pytest.mark.parametrize(
-    ("owner", "state"), [(None, State.SHORT), ("another", State.SHORT), (SMALL, State.READY)]
+    ("settings", "state", "commands"),
+    [
+        (None, State.NOTE, ["create-log-group", "put-retention-policy"]),
+        ({}, State.NOTE, ["put-retention-policy"]),
+        ({"kmsKeyId": "arn:aws:kms:us-west-2:111122223333:key/1"}, State.NOTE, ["put-retention-policy"]),
+        ({"retentionInDays": 7}, State.READY, []),
+    ],
 )
-def test_log_groups_of_others_stand_in_the_way_and_are_not_deleted(owner: str | None, state: State) -> None:
+def test_log_groups_of_the_account_never_stop_up_and_are_never_deleted(
+    settings: dict[str, Any] | None, state: State, commands: list[str]
+) -> None:
     cloud = Cloud()
-    group = "/aws/sagemaker/TrainingJobs"
-    arn = f"arn:aws:logs:us-west-2:{ACCOUNT}:log-group:{group}"
-    row = {"logGroupName": group, "arn": f"{arn}:*", "logGroupArn": arn}
-    cloud.answers("logs", "describe_log_groups", {"logGroups": [row]})
-    tags = {"trainstack:stack": owner} if owner else {}
-    cloud.answers("logs", "list_tags_for_resource", {"tags": tags}, resourceArn=arn)
-    found = asked(jobs.log_group, account(cloud))
-    assert [answer.state for answer in found] == [state]
-    assert not any("delete-log-group" in answer.fix for answer in found)
+    for name in GROUPS:
+        arn = f"arn:aws:logs:us-west-2:{ACCOUNT}:log-group:{name}"
+        others = {"logGroupName": f"{name}-other", "arn": f"{arn}-other:*", "retentionInDays": 1}
+        rows = [
+            others,
+            *([] if settings is None else [{"logGroupName": name, "arn": f"{arn}:*", **settings}]),
+        ]
+        cloud.answers("logs", "describe_log_groups", {"logGroups": rows}, logGroupNamePrefix=name)
+    found = asked(jobs.log_groups, account(cloud))
+    assert [answer.state for answer in found] == [state, state]
+    for answer, name in zip(found, GROUPS, strict=True):
+        assert re.findall(r"aws logs (\S+)", answer.fix) == commands and (name in answer.fix) is bool(
+            commands
+        )
+
+
+def test_up_does_not_ask_for_log_groups_of_the_account() -> None:
+    assert "job-logs" not in preflight_of(stackspec.load_file(SMALL).spec).before_up
 
 
 def planned(found: dict[str, Any] | None, max_nodes: int = 2) -> Answer:
