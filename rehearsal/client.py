@@ -79,6 +79,8 @@ class Rehearsal:
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             # A real provider on PATH would be taken before ours.
             "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
+            # Of `components.gcp.propagation`: longer than the delay in the emulation.
+            "TRAINSTACK_IAM_DELAY_S": "0.5",
             **isolation.elsewhere(empty),
             **service_ports.environment(self.home),
         }

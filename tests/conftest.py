@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import os
 from collections.abc import Generator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ _NEW_OBJECTS = 50_000
 # Where files take minutes: a worker that begins one of them last is still busy when all others have ended.
 _FIRST = ("cluster", "rehearsal", "faults", "stacks", "policies", "smoke_training", "examples")
 _HERE = Path(__file__).parent
+# As rehearsals set it for programs in processes of their own.
+os.environ.setdefault("TRAINSTACK_IAM_DELAY_S", "0.5")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,6 +5,7 @@ import pulumi_gcp as gcp
 
 from components.base import Component
 from components.gcp.encryption import service_agent
+from components.gcp.propagation import settled
 from components.ordering import after
 
 FILESTORE, LUSTRE = ("file", "cloud-filer"), ("lustre", "gcp-sa-lustre")
@@ -22,6 +23,6 @@ def agent(
     """
     api, domain = service
     made = gcp.projects.ServiceIdentity(
-        name, project=project, service=f"{api}.googleapis.com", opts=component.child()
+        name, project=project, service=f"{api}.googleapis.com", opts=settled(component.child())
     )
     return after(service_agent(number, domain), [made])

@@ -26,18 +26,11 @@ def service_account(
     )
 
 
-def on_project(  # noqa: PLR0917 - as the other grants
-    component: Component,
-    name: str,
-    project: str,
-    role: Text,
-    member: Text,
-    only: gcp.projects.IAMMemberConditionArgs | None = None,
+def on_project(
+    component: Component, name: str, project: str, role: Text, member: Text
 ) -> gcp.projects.IAMMember:
-    """Grant a role on the project; `only` limits it to resources."""
-    return gcp.projects.IAMMember(
-        name, project=project, role=role, member=member, condition=only, opts=component.child()
-    )
+    """Grant a role on the project."""
+    return gcp.projects.IAMMember(name, project=project, role=role, member=member, opts=component.child())
 
 
 def on_folder(  # noqa: PLR0917 - a folder is named by two

@@ -10,6 +10,7 @@ from rehearsal.core.emulation import site
 from rehearsal.core.model import Call, Properties, Record
 from rehearsal.core.state import State
 from rehearsal.dataplane.gcp import iam_bindings
+from rehearsal.gcp import iam_delay
 from rehearsal.gcp.table import TABLE
 
 PACKAGE = "gcp"
@@ -66,6 +67,10 @@ class Site(site.BaseSite):
     def allows(self, member: str, permission: str, name: str) -> bool:
         """Return whether the project's own bindings give a member a permission on a resource of that name."""
         return iam_bindings.allowed_by_project(self.state, {member}, permission, self.project, name)
+
+    def effective(self, record: Record) -> bool:
+        """Return whether IAM knows an agent, or applies a grant, that was created a while ago."""
+        return iam_delay.effective(self.state, record)
 
     def path(self, value: str) -> str:
         """A link as the path of an id: from `projects/` on."""

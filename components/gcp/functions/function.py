@@ -10,6 +10,7 @@ import pulumi_gcp as gcp
 
 from components.base import Component, Options
 from components.gcp import iam
+from components.gcp.propagation import settled
 from components.ordering import after
 from infra.naming import sanitize
 
@@ -46,8 +47,6 @@ class GcpFunctionArgs(TypedDict):
     """Name of the bucket with the source."""
     timeout_s: int
     """Time limit of one message, up to 540 seconds."""
-    after: Sequence[pulumi.Resource]
-    """Resources of the stack that take minutes: meanwhile permissions of the build take effect."""
 
 
 class GcpFunction(Component):
@@ -57,9 +56,7 @@ class GcpFunction(Component):
     builds the function's image; it does so as an account that may read the source and write the image,
     because the default one may change the whole project. The source that it reads is a copy in a bucket of
     the service, which exists from the first function on (`gcf-v2-sources-<number>-<region>`); so that right
-    is granted on the project, for that bucket alone. Changes of permissions take effect within minutes (IAM
-    documentation, "Access change propagation"), and the provider does not repeat a failed build.
-    *Untested in a real project.*
+    is granted on the project, for that bucket alone. *Untested in a real project.*
     """
 
     member: pulumi.Output[str]
@@ -105,7 +102,7 @@ class GcpFunction(Component):
             source=pulumi.AssetArchive({path: pulumi.StringAsset(text) for path, text in files.items()}),
             opts=self.child(),
         )
-        return made, [*rights, *args["after"]]
+        return made, rights
 
     def _right(
         self,
@@ -116,7 +113,14 @@ class GcpFunction(Component):
         only: gcp.projects.IAMMemberConditionArgs | None,
     ) -> pulumi.Resource:
         what = role.rpartition("/")[2].partition(".")[0]
-        return iam.on_project(self, f"{name}-builds-{what}", args["project"], role, builder.member, only)
+        return gcp.projects.IAMMember(
+            f"{name}-builds-{what}",
+            project=args["project"],
+            role=role,
+            member=builder.member,
+            condition=only,
+            opts=settled(self.child()),
+        )
 
     def _function(
         self,

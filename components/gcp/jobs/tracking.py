@@ -9,6 +9,7 @@ import pulumi_gcp as gcp
 from components.base import Component, Options
 from components.gcp import iam
 from components.gcp.jobs.program import START, VARIABLE, zipped
+from components.gcp.propagation import settled
 from components.gcp.tracking.artifacts import ARTIFACT_PREFIX, artifact_folder
 from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabase
 from components.gcp.tracking.login import ACCOUNT_LENGTH, database_uri, database_user
@@ -194,7 +195,7 @@ class GcpJobTracking(Component):
         self, name: str, args: GcpJobTrackingArgs, service: gcp.cloudrunv2.Service
     ) -> gcp.cloudrunv2.ServiceIamMember:
         """Only the proxy may call the service; the console would grant it this."""
-        proxy = gcp.projects.ServiceIdentity(f"{name}-iap", service=IAP, opts=self.child())
+        proxy = gcp.projects.ServiceIdentity(f"{name}-iap", service=IAP, opts=settled(self.child()))
         return gcp.cloudrunv2.ServiceIamMember(
             f"{name}-from-iap",
             location=args["region"],

@@ -50,8 +50,6 @@ class GcpBudgetStopArgs(TypedDict):
     """Budgets, that of the stack first."""
     artifact_bucket: pulumi.Input[str]
     """Name of the bucket: records of stopped workloads are below `audit/`, the source below `functions/`."""
-    after: Sequence[pulumi.Resource]
-    """Resources of the stack that take minutes, before the function."""
     emails: Sequence[str]
     """Addresses for reports of stopped workloads, one to sixteen."""
 
@@ -144,7 +142,6 @@ class GcpBudgetStop(Component):
                 "topic": topic.id,
                 "source_bucket": args["artifact_bucket"],
                 "timeout_s": _TIMEOUT_S,
-                "after": args["after"],
             },
             self.child(),
         )

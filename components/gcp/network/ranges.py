@@ -8,7 +8,8 @@ nothing moves when nodes, pods per node or pools change:
     part  9      services of Kubernetes
     part  10     private service access: Cloud SQL, Managed Lustre, Filestore
     part  11     networks of machines with RDMA, for up to three zones: a sixteenth of the part for the second
-                 gVNIC, and eight ranges of a thirty-second of the part for RDMA
+                 gVNIC, and eight ranges of a thirty-second of the part for RDMA. A stack without a cluster
+                 has none of them: its services of Cloud Run have the first quarter
     parts 12-15  networks of TCPX and TCPXO: eight ranges of half a part
 
     /16, 32 pods per node: /17 for pods = 512 nodes, /20 for nodes, 8 x /21 for TCPXO, 8 x /25 for RDMA
@@ -49,6 +50,9 @@ class NetworkRanges:
     services: str
     services_access: str
     """Peered with the services that Google runs for the stack."""
+    cloud_run: str
+    """Of services of Cloud Run, in a stack without a cluster; /26 at least, as they require (Cloud Run
+    documentation, "Direct VPC with a VPC network")."""
     rdma: tuple[RdmaRanges, ...]
     """By `gpu_networks.slot` of a zone."""
     accelerators: tuple[str, ...]
@@ -83,6 +87,7 @@ def plan_ranges(cidr: str, *, pods_per_node: int, nodes: Mapping[int, int] | Non
         pods=str(pods),
         services=parts[1],
         services_access=parts[2],
+        cloud_run=str(next(ipaddress.IPv4Network(parts[3]).subnets(prefixlen_diff=2))),
         rdma=tuple(_rdma_ranges(parts[3])),
         accelerators=tuple(beside_gpus),
         max_nodes=fitting,

@@ -39,6 +39,8 @@ class GcpNetworkArgs(TypedDict):
     change requires a restart of every node."""
     lustre: NotRequired[bool]
     """Let Managed Lustre connect to nodes that mount it. Default: no."""
+    cloud_run: NotRequired[bool]
+    """Give services of Cloud Run a subnetwork of their own. Default: no."""
 
 
 class GcpNetwork(Component):
@@ -47,6 +49,11 @@ class GcpNetwork(Component):
     The subnetwork's names depend on its NAT, and the network's for managed services on the peering: resources
     there are created after these and destroyed before them. Google's APIs need no DNS zone of ours: nodes
     reach their usual addresses by Private Google Access.
+
+    Cloud Run holds the addresses of a service for one to two hours after its deletion (Cloud Run
+    documentation, "Direct VPC with a VPC network"; DefangLabs/pulumi-defang issue 476). Meanwhile their
+    subnetwork cannot be deleted, and a deletion ends there. So it is created first, and everything else
+    depends on it.
     *Untested in a real project.*
     """
 
@@ -66,6 +73,8 @@ class GcpNetwork(Component):
     """The subnetwork's secondary range for services."""
     services_network: pulumi.Output[str]
     """The network's id for Cloud SQL, Managed Lustre and Filestore; usable once the peering exists."""
+    cloud_run_subnetwork_id: pulumi.Output[str] | None
+    """The subnetwork of services of Cloud Run; none without `cloud_run`."""
 
     def __init__(self, name: str, args: GcpNetworkArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
@@ -78,42 +87,46 @@ class GcpNetwork(Component):
             description="Nodes, pods and managed services of a training stack",
             mtu=args.get("mtu", JUMBO),
         )
-        subnetwork = self._subnetwork(name, args["region"], network, self.ranges)
-        rules = way_out(self, name, network=network.id, cidr=args["cidr"])
-        gateway = nat(self, name, network=network.id, subnetwork=subnetwork, pod_range=POD_RANGE)
-        peering = services_access(self, name, network=network.id, cidr=self.ranges.services_access)
+        # A plain attribute, as above: everything else of the stack depends on it.
+        self.deleted_last = self._of_cloud_run(name, args, network)
+        network_id = after(network.id, self.deleted_last)
+        subnetwork = self._subnetwork(name, args["region"], network_id, self.ranges)
+        rules = way_out(self, name, network=network_id, cidr=args["cidr"])
+        gateway = nat(self, name, network=network_id, subnetwork=subnetwork, pod_range=POD_RANGE)
+        peering = services_access(self, name, network=network_id, cidr=self.ranges.services_access)
         keep_logs(
             self,
             name,
             project=args["project"],
             region=args["region"],
-            network_name=network.name,
-            subnetwork_name=subnetwork.name,
+            network_name=after(network.name, self.deleted_last),
+            subnetwork_names=[one.name for one in (subnetwork, *self.deleted_last)],
             gateway_name=gateway.name,
             retention_days=args["flow_log_retention_days"],
         )
 
         servers = self.ranges.services_access
         lustre = (
-            [lustre_servers_in(self, name, network=network.id, servers=servers)] if args.get("lustre") else []
+            [lustre_servers_in(self, name, network=network_id, servers=servers)] if args.get("lustre") else []
         )
         ready = [gateway, *rules]
-        self.network_id = network.id
+        self.network_id = network_id
         self.network_name = network.name
         self.network_self_link = network.self_link
         self.subnetwork_id = after(subnetwork.id, ready)
         self.subnetwork_self_link = after(subnetwork.self_link, ready)
         self.pod_range_name = after(pulumi.Output.from_input(POD_RANGE), [subnetwork])
         self.service_range_name = after(pulumi.Output.from_input(SERVICE_RANGE), [subnetwork])
-        self.services_network = after(network.id, [peering, *lustre])
+        self.services_network = after(network_id, [peering, *lustre])
+        self.cloud_run_subnetwork_id = next((one.id for one in self.deleted_last), None)
         self.register_declared()
 
     def _subnetwork(
-        self, name: str, region: str, network: gcp.compute.Network, ranges: NetworkRanges
+        self, name: str, region: str, network: pulumi.Output[str], ranges: NetworkRanges
     ) -> gcp.compute.Subnetwork:
         return gcp.compute.Subnetwork(
             short(f"{name}-nodes"),
-            network=network.id,
+            network=network,
             region=region,
             description="Nodes, with ranges for pods and services",
             ip_cidr_range=ranges.nodes,
@@ -128,3 +141,23 @@ class GcpNetwork(Component):
             log_config=flow_log(),
             opts=self.child(),
         )
+
+    def _of_cloud_run(
+        self, name: str, args: GcpNetworkArgs, network: gcp.compute.Network
+    ) -> list[gcp.compute.Subnetwork]:
+        """The subnetwork of services of Cloud Run, if wanted."""
+        if not args.get("cloud_run"):
+            return []
+        return [
+            gcp.compute.Subnetwork(
+                short(f"{name}-cloud-run"),
+                network=network.id,
+                region=args["region"],
+                description="Services of Cloud Run",
+                ip_cidr_range=self.ranges.cloud_run,
+                private_ip_google_access=True,
+                stack_type="IPV4_ONLY",
+                log_config=flow_log(),
+                opts=self.child(),
+            )
+        ]

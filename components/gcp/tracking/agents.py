@@ -4,6 +4,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component
+from components.gcp.propagation import settled
 
 _USES = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 
@@ -23,7 +24,7 @@ def may_use_key(
     """
     aliases = [pulumi.Alias(parent=formerly_below)] if formerly_below is not None else []
     kept = component.child(pulumi.ResourceOptions(aliases=[*aliases]))
-    agent = gcp.projects.ServiceIdentity(f"{name}-agent", service=service, opts=kept)
+    agent = gcp.projects.ServiceIdentity(f"{name}-agent", service=service, opts=settled(kept))
     return gcp.kms.CryptoKeyIAMMember(
         f"{name}-use", crypto_key_id=key_id, role=_USES, member=agent.member, opts=kept
     )

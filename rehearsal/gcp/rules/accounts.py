@@ -149,16 +149,17 @@ def _disk(inputs: Properties) -> Iterator[Violation]:
     "not exist); IAM documentation, Service agents (created some time after the API is enabled)",
 )
 def _agent(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
-    """The agent of a service is no member before it is created, as by a service identity."""
+    """The agent of a service is no member before a time after it is created, as by a service identity."""
     member = inputs.get("member")
     if world.preview or not isinstance(member, str):
         return
     email = member.removeprefix("serviceAccount:")
-    made = {one.outputs.get("email") for one in world.all("projects/serviceIdentity:ServiceIdentity")}
-    if email in service_agents.created_on_request(world.number) - made:
+    made = world.all("projects/serviceIdentity:ServiceIdentity")
+    known = {one.outputs.get("email") for one in made if world.effective(one)}
+    if email in service_agents.created_on_request(world.number) - known:
         yield Violation(
             "member",
             f"Error 400: Service account {email} does not exist.",
-            "Create a projects.ServiceIdentity for its API, and let this resource depend on it.",
+            "Create a projects.ServiceIdentity for its API, and this resource a minute later.",
             "badRequest",
         )

@@ -22,6 +22,9 @@ class ProjectView(model.RuleContext, Protocol):
     def allows(self, member: str, permission: str, name: str) -> bool:
         """Return whether the project's own bindings give a member a permission on a resource of that name."""
 
+    def effective(self, record: Record) -> bool:
+        """Return whether IAM knows an agent, or applies a grant, that was created a while ago."""
+
     @property
     def places(self) -> Properties:
         """Its region, zone and location, as far as they are known."""

@@ -81,14 +81,17 @@ def _built(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     builder = account.rpartition("/")[2]
     bucket = f"gcf-v2-sources-{world.number}-{world.places.get('location')}"
     archive = f"{inputs.get('name')}/function-source.zip"
-    copy = f"projects/_/buckets/{bucket}/objects/{archive}"
-    if not world.allows(f"serviceAccount:{builder}", "storage.objects.get", copy):
+    copy, member = f"projects/_/buckets/{bucket}/objects/{archive}", f"serviceAccount:{builder}"
+    grants = [one for one in world.all("projects/iAMMember:IAMMember") if one.inputs.get("member") == member]
+    late = not all(world.effective(one) for one in grants)
+    if late or not world.allows(member, "storage.objects.get", copy):
         yield Violation(
             "buildConfig.serviceAccount",
             "Error waiting to create function: Error waiting for Creating function: Error code 13, message: "
             "Build failed with status: FAILURE and message: failed to Fetch: failed to download archive "
             f"gs://{bucket}/{archive}: Access to bucket {bucket} denied. You must grant Storage Object "
             f"Viewer permission to {builder}.",
-            "Grant roles/storage.objectViewer on the project, limited to that bucket by a condition.",
+            "Grant roles/storage.objectViewer on the project, limited to that bucket by a condition, minutes "
+            "before the function.",
             "internal",
         )

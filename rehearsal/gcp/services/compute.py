@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import expand
 from rehearsal.core.model import Properties
+from rehearsal.gcp.services import direct_vpc
 from rehearsal.gcp.site import Site
 
 
@@ -53,7 +54,7 @@ def _machine_outputs(site: Site, seed: str, inputs: Properties, outputs: Propert
 
 HOOKS: Mapping[str, Hooks[Site]] = {
     "compute/network:Network": Hooks(outputs=_network_outputs),
-    "compute/subnetwork:Subnetwork": Hooks(outputs=_subnetwork_outputs),
+    direct_vpc.SUBNETWORK: Hooks(outputs=_subnetwork_outputs, calls=direct_vpc.release),
     "compute/address:Address": Hooks(outputs=_address_outputs),
     "compute/globalAddress:GlobalAddress": Hooks(outputs=_range_outputs),
     "compute/instance:Instance": Hooks(outputs=_machine_outputs),

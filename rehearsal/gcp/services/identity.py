@@ -9,7 +9,7 @@ from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, Record
 from rehearsal.dataplane.gcp.secret_store import SPACE
-from rehearsal.gcp import service_agents
+from rehearsal.gcp import iam_delay, service_agents
 from rehearsal.gcp.site import Site
 
 
@@ -51,6 +51,10 @@ def _agent_outputs(site: Site, seed: str, inputs: Properties, outputs: Propertie
     return {"email": email, "member": f"serviceAccount:{email}"} if email else {}
 
 
+def _created(site: Site, record: Record) -> None:
+    iam_delay.begin(site.state, record)
+
+
 def _secret_deleted(site: Site, secret: Record) -> None:
     """Delete the versions of a secret; its name can be used again."""
     site.state.drop_document(SPACE, secret.id)
@@ -58,7 +62,8 @@ def _secret_deleted(site: Site, secret: Record) -> None:
 
 HOOKS: Mapping[str, Hooks[Site]] = {
     "serviceaccount/key:Key": Hooks(outputs=_key_outputs),
-    "projects/serviceIdentity:ServiceIdentity": Hooks(outputs=_agent_outputs),
+    "projects/serviceIdentity:ServiceIdentity": Hooks(outputs=_agent_outputs, created=_created),
+    "projects/iAMMember:IAMMember": Hooks(created=_created),
     "secretmanager/secret:Secret": Hooks(deleted=_secret_deleted),
     "secretmanager/secretVersion:SecretVersion": Hooks(outputs=_version_outputs),
 }

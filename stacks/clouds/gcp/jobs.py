@@ -84,9 +84,13 @@ class GcpJobs:
                 "cidr": self._layout.network_cidr,
                 "pods_per_node": _PODS_PER_NODE,
                 "flow_log_retention_days": spec.data.log_retention_days,
+                "cloud_run": True,
             },
             self._on_gcp,
         )
+        # What bills is gone before a deletion ends at this subnetwork (see `GcpNetwork`).
+        last = pulumi.ResourceOptions(depends_on=network.deleted_last)
+        self._on_gcp = pulumi.ResourceOptions.merge(self._on_gcp, last)
         tiers = GcpStorage(
             f"{spec.name}-storage", storage_args(spec, self._on, self._number, network), self._on_gcp
         )
@@ -208,7 +212,7 @@ class GcpJobs:
                 "project": self._on.project,
                 "region": spec.region,
                 "network": place.network.network_id,
-                "subnetwork": place.network.subnetwork_id,
+                "subnetwork": demanded(place.network.cloud_run_subnetwork_id),
                 "services_network": place.network.services_network,
                 "artifact_bucket": place.tiers.artifact_bucket,
                 "key_id": place.key,
@@ -281,7 +285,6 @@ class GcpJobs:
                 "stack": self._labels[f"{TAG_PREFIX}-stack"],
                 "scopes": scopes,
                 "artifact_bucket": place.tiers.artifact_bucket,
-                "after": [self._server],
                 "emails": spec.budget.alert_emails,
             },
             self._on_gcp,

@@ -140,3 +140,34 @@ def test_a_file_system_that_is_made_again_is_empty(google: Driver) -> None:
     google.delete("fast")
     assert not file.exists() and folders.first_file(google.state.path.parent / "lustre") is None
     google.create("lustre/instance:Instance", "fast", **lustre)
+
+
+def test_a_subnetwork_outlives_the_services_of_cloud_run_that_had_addresses_in_it(google: Driver) -> None:
+    network = google.create("compute/network:Network", "net", name="net", autoCreateSubnetworks=False)["id"]
+
+    def subnetwork(name: str, cidr: str) -> str:
+        given = {"name": name, "region": "us-central1", "network": network, "ipCidrRange": cidr}
+        return str(google.create("compute/subnetwork:Subnetwork", name, **given)["id"])
+
+    def service(place: str) -> dict[str, Any]:
+        access = {"networkInterfaces": [{"network": network, "subnetwork": place}]}
+        return {
+            "name": "web",
+            "location": "us-central1",
+            "deletionProtection": False,
+            "template": {"containers": [{"image": "a"}], "vpcAccess": access},
+        }
+
+    first, second = subnetwork("first", "10.0.0.0/26"), subnetwork("second", "10.0.1.0/26")
+    subnetwork("unused", "10.0.2.0/26")
+    google.create("cloudrunv2/service:Service", "web", **service(first))
+    google.update("web", **service(second))
+    for _ in range(2):  # in use by the service, however often it is tried
+        with pytest.raises(RefusalError, match="services/web"):
+            google.delete("second")
+    google.delete("web")
+    for held in ("first", "second"):
+        with pytest.raises(RefusalError, match=r"resourceInUseByAnotherResource.*addresses/serverless-ipv4"):
+            google.delete(held)
+    for name in ("first", "second", "unused", "net"):
+        google.delete(name)

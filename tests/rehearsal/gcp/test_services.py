@@ -1,11 +1,13 @@
 """Properties and resources that services create by themselves."""
 
+import time
 from typing import Any
 
 import pytest
 
 from rehearsal.accounts import project_number
 from rehearsal.core.model import UNKNOWN, RefusalError
+from rehearsal.gcp import iam_delay
 from rehearsal.kubernetes.clusters import endpoints, resolve
 from tests.rehearsal.gcp.harness import Driver
 from tests.rehearsal.gcp.pods.conftest import kubeconfig
@@ -109,6 +111,30 @@ def test_a_service_agent_has_its_services_address(google: Driver) -> None:
     made = google.create("projects/serviceIdentity:ServiceIdentity", "sql", service="sqladmin.googleapis.com")
     email = f"service-{project_number('research')}@gcp-sa-cloud-sql.iam.gserviceaccount.com"
     assert made["email"] == email and made["member"] == f"serviceAccount:{email}"
+
+
+def test_an_agent_is_a_member_and_a_role_lets_a_build_read_some_time_after_their_creation(
+    google: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = google.create("serviceaccount/account:Account", "builds", accountId="builds-functions")
+    agent = google.create(
+        "projects/serviceIdentity:ServiceIdentity", "sql", service="sqladmin.googleapis.com"
+    )
+    grant: dict[str, Any] = {"project": "research", "role": "roles/storage.objectViewer"}
+    function: dict[str, Any] = {
+        "name": "stop",
+        "location": "us-central1",
+        "buildConfig": {"runtime": "python313", "entryPoint": "run", "serviceAccount": account["name"]},
+    }
+    google.create("projects/iAMMember:IAMMember", "builder", **grant, member=account["member"])
+    with pytest.raises(RefusalError, match="does not exist"):
+        google.create("projects/iAMMember:IAMMember", "agent", **grant, member=agent["member"])
+    with pytest.raises(RefusalError, match=r"gcf-v2-sources-.* denied"):
+        google.create("cloudfunctionsv2/function:Function", "stop", **function)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + iam_delay.DELAY_S)
+    google.create("projects/iAMMember:IAMMember", "agent", **grant, member=agent["member"])
+    google.create("cloudfunctionsv2/function:Function", "stop", **function)
 
 
 @pytest.mark.parametrize(

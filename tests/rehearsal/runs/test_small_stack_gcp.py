@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import requests
 
+from infra.engine.stack import EngineStack
+from infra.exit_codes import ExitCode
 from rehearsal.client import Rehearsal
 from rehearsal.core.state import State
 from tests.rehearsal.runs import life, small
@@ -52,6 +54,10 @@ class Life:
     announced: Mapping[str, Sequence[str]]
     """Runs that lose their identity with a person or a team."""
     runs: str
+    left: list[str]
+    """Types of the resources of the state after the first destroy."""
+    refused: Seen
+    """The first destroy."""
     destroyed: Seen
 
 
@@ -70,15 +76,20 @@ def _live(home: Path, code: Path, others: Sequence[str]) -> Life:
     announced = small.announced(home, STACK)
     _notify(home)
     small.until(lambda: len(small.records(home)) == 2 and endless in _over(home))
+    recorded, records = _recorded(home), small.records(home)
+    runs = do(home, "runs", stack=STACK).stdout
+    refused = small.end(home, STACK)
     return Life(
+        refused=refused,
+        left=[one["type"] for one in EngineStack(STACK, Rehearsal(home).environment()).resources()],
         begun=begun,
         grown=grown,
         ran=ran,
-        recorded=_recorded(home),
-        records=small.records(home),
+        recorded=recorded,
+        records=records,
         endless=endless,
         announced=announced,
-        runs=do(home, "runs", stack=STACK).stdout,
+        runs=runs,
         destroyed=small.end(home, STACK),
     )
 
@@ -211,6 +222,14 @@ class TestLife(Lives):
         assert stopped["custom-job"]["name"] == lived.endless
         assert (stopped["custom-job"]["spent_usd"], stopped["custom-job"]["limit_usd"]) == (501, 500)
         assert any(line.startswith(lived.endless) and " stopped " in line for line in lived.runs.splitlines())
+
+    def test_addresses_of_cloud_run_leave_a_network_and_a_subnetwork_to_the_next_destroy(
+        self, lived: Life
+    ) -> None:
+        assert lived.refused.done.returncode == ExitCode.FAILED
+        cloud = [one.partition(":")[2] for one in lived.left if one.startswith("gcp:")]
+        created = sorted(one for one in cloud if one != "projects/service:Service")  # APIs stay enabled
+        assert created == ["compute/network:Network", "compute/subnetwork:Subnetwork"]
 
     def test_growing_keeps_network_and_data(self, lived: Life) -> None:
         done = {(step["op"], small.kind(step)) for step in lived.grown}

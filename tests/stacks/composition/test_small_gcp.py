@@ -140,6 +140,22 @@ def test_mlflow_is_behind_the_proxy_costs_nothing_idle_and_knows_no_password() -
     assert environment["DATABASE_IDENTITY"] == f"dev-tracking@{PROJECT}.iam.gserviceaccount.com"
 
 
+def test_all_that_bills_is_deleted_before_the_subnetwork_whose_addresses_cloud_run_holds() -> None:
+    graph = made()
+    (access,) = graph.find("cloudrunv2/service:Service")["template"]["vpcAccess"]["networkInterfaces"]
+    held = f"Subnetwork:{access['subnetwork'].removesuffix('-id')}"
+    assert held in graph.requests
+    stays = {held, *graph.waits_for(held)}
+    custom = {name for name, asked in graph.requests.items() if asked.custom and ":" in asked.type}
+    left = {name for name in custom - stays if held not in graph.created_after(name)}
+    # APIs stay enabled.
+    assert {name for name in left if not name.startswith(("Service:dev-apis-", "gcp:"))} == set()
+    assert {name for name in stays if name.startswith(("Subnetwork:", "Network:", "Router"))} == {
+        held,
+        "Network:dev-network-vpc",
+    }
+
+
 def test_only_the_proxy_calls_mlflow_and_only_people_and_their_jobs_pass_it() -> None:
     calls = {one["member"] for one in made().all("ServiceIamMember").values() if "tracking" in one["name"]}
     assert calls == {"serviceAccount:agent-of-iap"}

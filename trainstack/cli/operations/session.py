@@ -28,6 +28,7 @@ from rehearsal.projects import homes
 from rehearsal.projects.project import read
 from rehearsal.projects.workspace import Workspace, of_checkout
 from rehearsal.recovery import alone
+from trainstack import held_addresses
 from trainstack.cli.clouds.choice import services_of
 from trainstack.cli.clouds.services import CloudServices
 from trainstack.cli.operations import summary
@@ -153,6 +154,8 @@ class Session:
             raise UserError(problems)
         with jobs_in_use(self.engine, self.rehearsal, None) as jobs:
             jobs.announce()
+            for line in held_addresses.announced(self.engine.resources()):
+                typer.echo(f"  {line}")
             self._confirm(confirmed, "Destroy everything in")
             outcome = self._changing("destroy", self._destroyed, jobs, now=now)
         # Resources of other stacks in the same home keep its daemon.

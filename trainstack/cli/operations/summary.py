@@ -17,6 +17,7 @@ from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
 from rehearsal.client import Rehearsal
 from smoke_training.launchers.verdict_record import readable
+from trainstack import held_addresses
 from trainstack.cli.operations import job_summary
 from trainstack.cli.operations.results import UnreadableError, headline, read
 from trainstack.cli.output import print_fields
@@ -82,6 +83,8 @@ def of_changes(operation: str, outcome: OperationOutcome) -> None:
     else:
         for fix in sessions.ended(outcome.errors):
             console.print(f"  The login ended. {fix}", markup=False, highlight=False, soft_wrap=True)
+        for fix in held_addresses.explained(outcome.errors):
+            console.print(f"  {fix}", markup=False, highlight=False, soft_wrap=True)
         console.print("  The state is consistent; run the same command again to go on from here.")
 
 

@@ -33,6 +33,7 @@ def test_a_usual_network_has_room_for_512_nodes() -> None:
         pods="10.0.0.0/17",
         services="10.0.144.0/20",
         services_access="10.0.160.0/20",
+        cloud_run="10.0.176.0/22",
         rdma=tuple(
             RdmaRanges(f"10.0.{175 + zone}.0/24", tuple(str(one) for one in quarter.subnets(new_prefix=25)))
             for zone, quarter in enumerate(ipaddress.IPv4Network("10.0.176.0/20").subnets(new_prefix=22))
@@ -55,6 +56,15 @@ def test_ranges_fill_the_network_and_never_overlap(cidr: str, pods: int) -> None
     spare = whole.num_addresses // 16 // 16
     assert sum(part.num_addresses for part in plan) == whole.num_addresses - spare
     assert len(plan) == 4 + 3 * (1 + 8) + 8
+
+
+@given(cidr=blocks())
+def test_cloud_run_has_enough_addresses_apart_from_those_of_a_stack_without_a_cluster(cidr: str) -> None:
+    plan = plan_ranges(cidr, pods_per_node=32)
+    own = ipaddress.IPv4Network(plan.cloud_run)
+    assert own.prefixlen <= 26 and own.subnet_of(ipaddress.IPv4Network(cidr))
+    others = (plan.nodes, plan.pods, plan.services, plan.services_access)
+    assert not any(own.overlaps(ipaddress.IPv4Network(one)) for one in others)
 
 
 @given(cidr=blocks(), few=PODS, many=PODS)

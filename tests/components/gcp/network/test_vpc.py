@@ -81,7 +81,7 @@ def test_flows_are_logged_and_kept_for_as_long_as_asked(made: Graph) -> None:
     assert bucket["bucketId"] == made.outputs["name"]
     assert sink["destination"] == "logging.googleapis.com/dev-network-logs-id"
     assert "vpc_flows" in sink["filter"]
-    assert 'subnetwork_name="dev-network-nodes"' in sink["filter"]
+    assert 'subnetwork_name=("dev-network-nodes")' in sink["filter"]
     assert 'gateway_name="dev-network-nat"' in sink["filter"]
 
 

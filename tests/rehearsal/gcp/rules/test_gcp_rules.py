@@ -7,12 +7,19 @@ import pytest
 
 from infra.discovery import gathered
 from rehearsal.core.properties import at
+from rehearsal.gcp import iam_delay
 from rehearsal.gcp.rules import BOOK
 from tests.rehearsal.gcp.harness import Driver
 
 Example = tuple[str, list[Any], dict[str, Any], dict[str, Any], str]
 # Rules with examples; mutations of every fact of the provider are in test_provider.py.
 RULES = sorted(rule for rule in BOOK.rules if not rule.startswith("GCP-PROVIDER-"))
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worlds of examples are older than what IAM takes to apply a grant."""
+    monkeypatch.setattr(iam_delay, "DELAY_S", 0.0)
 
 
 @cache
