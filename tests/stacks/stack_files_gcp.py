@@ -115,6 +115,7 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
         max_size=2,
     ),
     "on.dataset_cache": st.booleans(),
+    "on.dataset_claims": st.booleans(),
     "on.homes_gib": st.sampled_from([99, 100, 1024, 10241]),
     "on.rapid_checkpoints": st.sampled_from([None, "us-central1-a", "us-east4-a", "nowhere"]),
     "on.checkpoint_addon": st.booleans(),

@@ -108,6 +108,7 @@ _A3 = {
     "layout.pools.0.rdma": True,
     "on.pools": {},
 }
+_LUSTRE = {"capacity_gib": 18000, "throughput_mb_s_per_tib": 500, "zone": "us-central1-b"}
 _A4X = {**_A3, "layout.pools.0.machine": "a4x-maxgpu-4g-metal", "teams.0.gpus": {}}
 _RESERVED = {"kind": "reserved", "id": "projects/example-ml-dev/reservations/r1"}
 GCP: dict[str, tuple[dict[str, Any], str]] = {
@@ -174,6 +175,8 @@ GCP: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "ranges at a name": ({"layout.api_access": ["198.51.100.0/24"]}, "refused"),
     "an address without ranges": ({"on.endpoint": "ip"}, "refused"),
+    "datasets as files": ({"on.dataset_claims": True, "on.dataset_cache": True}, "composed"),
+    "datasets as files beside Lustre": ({"on.dataset_claims": True, "data.shared_fs": _LUSTRE}, "refused"),
     "minutes until an idle node goes": ({"layout.idle_minutes": 30}, "composed"),
 }
 CASES = [("aws", case) for case in AWS] + [("gcp", case) for case in GCP]

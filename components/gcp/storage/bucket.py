@@ -49,6 +49,8 @@ class GcpBucketArgs(TypedDict):
     """Allow locks on single objects (object retention); can only be chosen at creation. Default: no."""
     force_destroy: NotRequired[bool]
     """Delete the bucket even with objects in it. Default: no, `destroy` then stops at a bucket in use."""
+    keep: NotRequired[bool]
+    """Leave the bucket and its objects where they are when it is no longer part of a stack. Default: no."""
 
 
 class GcpBucket(Component):
@@ -93,7 +95,7 @@ class GcpBucket(Component):
             autoclass={"enabled": True} if args.get("autoclass", False) else None,
             enable_object_retention=True if args.get("object_retention", False) else None,
             force_destroy=args.get("force_destroy", False),
-            opts=self.child(),
+            opts=self.child(pulumi.ResourceOptions(retain_on_delete=True if args.get("keep") else None)),
         )
         self.bucket = bucket.name
         self.register_declared()

@@ -17,6 +17,8 @@ from components.gcp.storage.lustre import GcpLustre
 
 SHARED = "shared/"
 """Readable by every team, in the bucket of the datasets."""
+ALL_TEAMS = ""
+"""Key of the bucket that pods of every team mount; the others have a team's folder."""
 CACHE_TTL = "604800s"
 """Time that a part of an object stays in a cache after its last use: seven days, the maximum. Training
 reads the same data every epoch."""
@@ -75,6 +77,9 @@ class GcpStorageArgs(TypedDict):
     """Default: no home folders."""
     cache_zones: NotRequired[Sequence[str]]
     """Zones with a cache of the datasets (Anywhere Cache), billed by what is in it. Default: none."""
+    dataset_folders: NotRequired[Sequence[str]]
+    """Folders of teams that have a bucket of their own for datasets, beside one for all teams: pods mount
+    whole buckets. Default: no such buckets."""
     rapid_zone: NotRequired[str]
     """Zone of a second bucket for checkpoints, the fastest and lost with its zone. Default: none."""
     force_destroy: NotRequired[bool]
@@ -90,6 +95,7 @@ class BucketPurpose(TypedDict, total=False):
     cool_after_days: int
     cold_after_days: int
     autoclass: bool
+    keep: bool
     object_retention: bool
     folders: bool
     zone: str
@@ -99,7 +105,8 @@ class GcpStorage(Component):
     """Three buckets under one key, and on demand Lustre with copies of two of them and Filestore for homes.
 
     Checkpoints are in folders and expire; datasets move between classes by their use; artifacts stay, and
-    single ones can be locked by object retention or a hold. Only Lustre has a key of Google's (see
+    single ones can be locked by object retention or a hold. On demand pods mount datasets, from buckets of
+    their own (ADR 69). Only Lustre has a key of Google's (see
     `GcpLustre`). The key stays when buckets do: without it, they are unreadable.
     """
 
@@ -139,6 +146,8 @@ class GcpStorage(Component):
             rapid: BucketPurpose = {**fast, "zone": args["rapid_zone"]}
             buckets["rapid"] = self._bucket(f"{name}-rapid-checkpoints", args, rapid)
             self.rapid_bucket = buckets["rapid"].bucket
+        self.team_datasets = self._team_datasets(name, args)
+        buckets |= self.team_datasets
         log = GcpAccessLog(
             f"{name}-access-log",
             {
@@ -207,15 +216,27 @@ class GcpStorage(Component):
         }
         return GcpBucket(name, {**common, **purpose}, self.child())
 
+    def _team_datasets(self, name: str, args: GcpStorageArgs) -> dict[str, GcpBucket]:
+        """The bucket of all teams, named `ALL_TEAMS`, and one for each folder.
+
+        That of a team that leaves stays, as its folders do, unless objects are to be deleted with the stack.
+        """
+        if "dataset_folders" not in args:
+            return {}
+        own: BucketPurpose = {"autoclass": True, "keep": not args.get("force_destroy", False)}
+        return {
+            folder: self._bucket(_datasets(name, folder), args, own if folder else {"autoclass": True})
+            for folder in (ALL_TEAMS, *args["dataset_folders"])
+        }
+
     def _caches(self, name: str, args: GcpStorageArgs) -> None:
+        cached = {f"{name}-datasets": self.dataset_bucket}
+        cached |= {_datasets(name, folder): one.bucket for folder, one in self.team_datasets.items()}
         for zone in args.get("cache_zones", ()):
-            gcp.storage.AnywhereCache(
-                f"{name}-datasets-{zone}",
-                bucket=self.dataset_bucket,
-                zone=zone,
-                ttl=CACHE_TTL,
-                opts=self.child(),
-            )
+            for logical, bucket in cached.items():
+                gcp.storage.AnywhereCache(
+                    f"{logical}-{zone}", bucket=bucket, zone=zone, ttl=CACHE_TTL, opts=self.child()
+                )
 
     def _lustre(self, name: str, args: GcpStorageArgs) -> GcpLustre | None:
         if "lustre" not in args:
@@ -258,3 +279,8 @@ class GcpStorage(Component):
             "protect": args.get("deletion_protection", True),
         }
         return GcpHomes(name, wanted, self.child())
+
+
+def _datasets(name: str, folder: str) -> str:
+    """The logical name of a bucket that pods mount."""
+    return f"{name}-datasets-{folder}" if folder else f"{name}-shared-datasets"

@@ -1,5 +1,6 @@
 """A team's part of the buckets, not readable by other teams; with a cluster and without."""
 
+from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
 import pulumi
@@ -32,6 +33,8 @@ class GcpTeamDataArgs(TypedDict):
     """Name of the bucket of datasets."""
     shared_folder: pulumi.Input[str]
     """Managed folder of the datasets that every team reads, with a slash at its end."""
+    mounted_buckets: NotRequired[Mapping[str, pulumi.Input[str]]]
+    """Buckets of datasets that pods mount as a whole, by a name of your own. Default: none."""
     rapid_bucket: NotRequired[pulumi.Input[str]]
     """A second bucket for checkpoints. Default: there is none."""
 
@@ -43,7 +46,9 @@ class GcpTeamData(Component):
     `teams/<folder>/` of the checkpoints; nothing else. A role on a managed folder also covers the names of
     its objects: listing with the folder as prefix is allowed, any other is not. A condition on the names of
     objects could not do that, as listing is an action on the bucket (Cloud Storage documentation, "Managed
-    folders" and "IAM conditions"). They need no permission on the key of the buckets: Cloud Storage uses it.
+    folders" and "IAM conditions"). Cloud Storage FUSE opens a bucket by listing it without a prefix, so what
+    it mounts are buckets of their own, read as a whole. They need no permission on the key of the buckets:
+    Cloud Storage uses it.
 
     Data outlives all of this: when the team is removed, or gets another folder, its objects stay where they
     are (`forceDestroy` of a managed folder deletes only the folder's roles), accessible to administrators.
@@ -75,6 +80,10 @@ class GcpTeamData(Component):
                     "namespace": args["namespace"],
                     "service_account": SERVICE_ACCOUNT,
                     "folders": rights,
+                    "buckets": {
+                        key: {"resource": bucket, "role": READ}
+                        for key, bucket in args.get("mounted_buckets", {}).items()
+                    },
                 },
                 self.child(),
             )

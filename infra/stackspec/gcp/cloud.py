@@ -107,6 +107,7 @@ class GcpSpec(CloudModel):
     optional_in_clusters: ClassVar = (
         "pools",
         "dataset_cache",
+        "dataset_claims",
         "rapid_checkpoints",
         "checkpoint_addon",
         "readiness_addon",
@@ -151,6 +152,10 @@ class GcpSpec(CloudModel):
 
     dataset_cache: bool = False
     """Whether the zone of each pool has an Anywhere Cache of the datasets: faster, and billed by size."""
+
+    dataset_claims: bool = False
+    """Whether pods mount datasets as files without Lustre: claims `datasets` and `shared-datasets`, by Cloud
+    Storage FUSE. Each team then has a bucket of its own for datasets, and all teams a shared one."""
 
     rapid_checkpoints: ZoneName | None = None
     """Zone of an additional Rapid bucket for checkpoints, for jobs that use it; null: none."""

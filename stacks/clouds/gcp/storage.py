@@ -20,6 +20,9 @@ _CHECKPOINTS = "checkpoints"
 HOME_VOLUME_GIB = 100
 """Size of volumes of homes, which Kubernetes requires and cannot change; the size of the share counts."""
 
+BUCKET_VOLUME_GIB = 1024
+"""Size of volumes of buckets, which Kubernetes requires; a bucket has none."""
+
 
 @dataclass(frozen=True)
 class GcpStore(Store):
@@ -55,6 +58,8 @@ def store_on_gcp(
         }
     if on.dataset_cache:
         args["cache_zones"] = sorted({zone for pool in layout.pools for zone in pool.zones})
+    if on.dataset_claims:
+        args["dataset_folders"] = [team.data_folder for team in spec.teams]
     if on.rapid_checkpoints is not None:
         args["rapid_zone"] = on.rapid_checkpoints
     tiers = GcpStorage(f"{spec.name}-storage", args, opts)

@@ -5,8 +5,8 @@ from functools import partial
 
 import pulumi
 
-from components.gcp.storage.tiers import GcpStorage
-from components.gcp.storage.volumes import filestore_source, lustre_source
+from components.gcp.storage.tiers import ALL_TEAMS, GcpStorage
+from components.gcp.storage.volumes import bucket_source, filestore_source, lustre_source
 from components.gcp.teams.members import GcpMembers, subject
 from components.gcp.teams.team_data import TEAMS, GcpTeamData, GcpTeamDataArgs
 from components.ordering import after
@@ -14,8 +14,8 @@ from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.stack import TeamSpec
-from stacks.clouds.gcp.storage import HOME_VOLUME_GIB
-from stacks.clouds.shared_claims import HOME, SharedClaims, shared_claims
+from stacks.clouds.gcp.storage import BUCKET_VOLUME_GIB, HOME_VOLUME_GIB, uri
+from stacks.clouds.shared_claims import DATASETS, HOME, SHARED_DATASETS, SharedClaims, shared_claims
 from stacks.parts import SharedFolder, TeamData
 
 _SHARED = "shared"
@@ -47,6 +47,8 @@ def teams_on_gcp(
             "dataset_bucket": tiers.dataset_bucket,
             "shared_folder": tiers.shared_folder,
         }
+        if mounted := _mounted(team, tiers):
+            args["mounted_buckets"] = mounted
         if tiers.rapid_bucket is not None:
             args["rapid_bucket"] = tiers.rapid_bucket
         # Named by folder: a renamed team with the same folder keeps these resources.
@@ -55,18 +57,27 @@ def teams_on_gcp(
     return found
 
 
+def _mounted(team: TeamSpec, tiers: GcpStorage) -> dict[str, pulumi.Output[str]]:
+    """The buckets that the pods of a team mount, by claim."""
+    keys = {DATASETS: team.data_folder, SHARED_DATASETS: ALL_TEAMS} if tiers.team_datasets else {}
+    return {claim: tiers.team_datasets[key].bucket for claim, key in keys.items()}
+
+
 def _data(team: TeamSpec, data: GcpTeamData, tiers: GcpStorage, shared: SharedFolder | None) -> TeamData:
     below = f"{TEAMS}/{team.data_folder}"
     claims = SharedClaims()
     if shared and tiers.lustre:
         source = partial(lustre_source, tiers.lustre)
         claims = shared_claims(shared, source, below=below, common=_SHARED)
-    volumes = dict(claims.volumes)
+    volumes, mounted = dict(claims.volumes), _mounted(team, tiers)
+    datasets = uri(mounted[DATASETS]) if mounted else uri(tiers.dataset_bucket, f"/{below}")
+    for claim, bucket in mounted.items():
+        volumes[claim] = {"source": bucket_source(bucket), "capacity_gib": BUCKET_VOLUME_GIB}
     if tiers.homes:
         volumes[HOME] = {"source": filestore_source(tiers.homes, below), "capacity_gib": HOME_VOLUME_GIB}
     return TeamData(
-        checkpoint_uri=after(pulumi.Output.concat("gs://", tiers.checkpoint_bucket, f"/{below}"), [data]),
-        dataset_uri=after(pulumi.Output.concat("gs://", tiers.dataset_bucket, f"/{below}"), [data]),
+        checkpoint_uri=after(uri(tiers.checkpoint_bucket, f"/{below}"), [data]),
+        dataset_uri=after(datasets, [data]),
         volumes=volumes,
         people=[subject(member) for member in team.members],
         folders=claims.written,

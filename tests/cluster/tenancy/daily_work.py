@@ -40,6 +40,39 @@ def again(kind: str, version: str, name: str) -> Send:
     return lambda scene: eventually(partial(written, scene), f"{kind} {name} is written")
 
 
+def _with_bucket() -> Object:
+    """A pod with a claim of a bucket, and what GKE's webhook adds within the request that creates it.
+
+    Source: GoogleCloudPlatform/gcs-fuse-csi-driver v1.24.4 pkg/webhook/sidecar_spec.go.
+    """
+    own = ("gke-gcsfuse-tmp", "gke-gcsfuse-buffer", "gke-gcsfuse-cache")
+    amounts = {"cpu": "250m", "memory": "256Mi", "ephemeral-storage": "5Gi"}
+    sidecar = {
+        "name": "gke-gcsfuse-sidecar",
+        "image": "gke.gcr.io/gcs-fuse-csi-driver-sidecar-mounter:v1.24.4-gke.0",
+        "restartPolicy": "Always",
+        "args": ["--v=5"],
+        "env": [{"name": "NATIVE_SIDECAR", "value": "TRUE"}],
+        "resources": {"requests": amounts, "limits": amounts},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+            "runAsGroup": 65534,
+            "runAsNonRoot": True,
+            "runAsUser": 65534,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "volumeMounts": [{"name": name, "mountPath": f"/{name.removeprefix('gke-')}"} for name in own],
+    }
+    claim = {"name": "datasets", "persistentVolumeClaim": {"claimName": "datasets", "readOnly": True}}
+    spec = pod_spec(
+        initContainers=[sidecar], volumes=[*({"name": name, "emptyDir": {}} for name in own), claim]
+    )
+    spec["containers"][0]["volumeMounts"] = [{"name": "datasets", "mountPath": "/data"}]
+    return spec
+
+
 WORK: dict[str, Send] = {
     "a Job": create(body("Job", spec=job_spec())),
     "a Job as the launcher renders it": launched("job"),
@@ -103,6 +136,13 @@ WORK: dict[str, Send] = {
         body(
             "Job",
             spec=job_spec(tolerations=[{"key": "node.kubernetes.io/unreachable", "operator": "Exists"}]),
+        )
+    ),
+    "a pod with a bucket, to which GKE adds its sidecar": create(
+        body(
+            "Pod",
+            annotations={"gke-gcsfuse/volumes": "true", "gke-gcsfuse/memory-limit": "0"},
+            spec=_with_bucket(),
         )
     ),
     "pods that stay apart": create(

@@ -129,7 +129,7 @@ ON_GCP: dict[str, Edit] = {
         lambda spec: spec["budget"].update(monthly_usd=25000),
         lambda spec: spec["layout"].update(idle_minutes=20),
         lambda spec: spec["data"].setdefault("checkpoints", {}).update(expire_days=60),
-        lambda spec: spec["on"].update(channel="rapid"),
+        lambda spec: spec["on"].update(channel="rapid", dataset_claims=True),
         _on("database", tier="db-custom-4-15360", availability="regional"),
         _on("maintenance", days=["SU"], start="01:00", hours=12),
     ),

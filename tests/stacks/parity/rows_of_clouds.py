@@ -140,6 +140,7 @@ GCP: dict[str, Outcome] = dict(
         _row("on", "on.maintenance.hold_nodes", False, r"maintenanceExclusions.* -> nothing"),
         _row("on", "on.pods_per_node", 16, r"defaultMaxPodsPerNode: .* -> 16"),
         _row("on", "on.dataset_cache", True, r"^\+ AnywhereCache "),
+        _row("on", "on.dataset_claims", True, r"^\+ Bucket storage-shared-datasets"),
         _row("on", "on.rapid_checkpoints", "us-central1-a", r"^\+ Bucket storage-rapid"),
         _row("on", "on.homes_gib", 200, r"capacityGb: 100\.0 -> 200\.0"),
         _row("on", "on.checkpoint_addon", True, r"highScaleCheckpointing.*-> true"),

@@ -50,7 +50,7 @@ def permissions(project: Project) -> list[str]:
         "gcp:backupdisasterrecovery/": not spec.data.homes or spec.data.on_destroy != "keep",
         # Managed Lustre is copied to buckets and from them.
         "gcp:cloudscheduler/": spec.data.shared_fs is None,
-        "gcp:storage/bucketIAMMember:": spec.data.shared_fs is None,
+        "gcp:storage/bucketIAMMember:": spec.data.shared_fs is None and not project.on.dataset_claims,
         "gcp:monitoring/alertPolicy:": not (spec.smoke.schedule or watched or mails),
         "gcp:storage/anywhereCache:": not project.on.dataset_cache,
     }

@@ -63,11 +63,10 @@ def groups_of_one_domain(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
 def budget(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
     """Amounts and addresses are accepted by Cloud Billing."""
     yield from money.amount_problems("budget.monthly_usd", spec.budget.monthly_usd)
-    # Notifications of anomalies go to Pub/Sub (Cloud Billing documentation, "Manage notifications");
-    # pulumi-gcp 10.2.0 has no resource for them.
+    # The API reads anomalies only (cloudbilling v1beta), and the provider has no resource (its issue 19864).
     if spec.budget.anomaly_usd is not None:
-        rule = "anomalies are not watched on Google Cloud"
-        fix = "Set it to null, and let Cloud Billing publish its anomalies to Pub/Sub or by mail."
+        rule = "alerts on anomalies are set up in the console of Cloud Billing, for a whole account"
+        fix = "Set it to null, and set the amount there (docs/tutorials/google-cloud-project.md)."
         yield Problem("budget.anomaly_usd", spec.budget.anomaly_usd, rule, fix, code="anomalies-not-reported")
     limit = facts.limits["budget_channels"]
     yield from money.email_problems("budget.alert_emails", spec.budget.alert_emails, limit)
@@ -268,12 +267,16 @@ def monitoring(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterat
     yield from monitoring_problems(spec, layout, nodes, system.memory_gib if system else None)
 
 
-def shared_file_system(spec: StackSpec, _: ClusterLayout, __: GcpSpec) -> Iterator[Problem]:
+def shared_file_system(spec: StackSpec, _: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """Size and clients of the file system are offered by Managed Lustre."""
     wanted = spec.data.shared_fs
     if wanted is None:
         return
     path = "data.shared_fs"
+    if cloud.dataset_claims:
+        rule = "the claims of datasets are folders of the shared file system"
+        fix = "Set false, or leave out data.shared_fs."
+        yield Problem("on.dataset_claims", True, rule, fix, code="dataset-claims-twice", against=path)
     yield from lustre.size_problems(
         f"{path}.capacity_gib",
         wanted.capacity_gib,

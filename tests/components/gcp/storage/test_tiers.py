@@ -57,6 +57,22 @@ def test_three_buckets_in_the_region_under_one_key_that_the_service_may_use() ->
         assert not [one for one in made.cloud.types() if absent in one]
 
 
+@pytest.mark.parametrize("discard", [True, False])
+def test_teams_have_buckets_of_datasets_that_stay_when_they_leave(*, discard: bool) -> None:
+    folders, zones = ["vision", "all"], ["us-central1-a"]
+    made = storage(dataset_folders=folders, force_destroy=discard, cache_zones=zones)
+    buckets = made.all("Bucket")
+    of_teams = {"dev-storage-datasets-vision", "dev-storage-datasets-all"}
+    added = {"dev-storage-shared-datasets", *of_teams}
+    assert buckets.keys() - storage().all("Bucket").keys() == added
+    assert all(buckets[name] == buckets["dev-storage-datasets"] for name in added)
+    kept = {name for name in buckets if made.requests[f"Bucket:{name}"].retainOnDelete}
+    assert kept == (set() if discard else of_teams)
+    assert {row["bucket"] for row in made.all("AnywhereCache").values()} == {"dev-storage-datasets", *added}
+    (log,) = made.all("ProjectSink").values()
+    assert all(name in log["filter"] for name in added)
+
+
 def test_each_bucket_keeps_its_data_as_its_purpose_asks() -> None:
     made = storage()
     checkpoints = made.find("Bucket", "-checkpoints")

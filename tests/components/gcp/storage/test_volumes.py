@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.gcp.storage.volumes import filestore_source, lustre_source
+from components.gcp.storage.volumes import bucket_source, filestore_source, lustre_source
 from components.kubernetes.volumes import VolumeSourceArgs
 from tests.components.graph import deploy_graph
 
@@ -86,3 +86,9 @@ def test_every_folder_has_a_handle_of_its_own_or_a_node_would_show_one_team_anot
     handles = [resolved(partial(source, folder))["handle"] for folder in FOLDERS]
     assert len(set(handles)) == len(FOLDERS)
     assert {handle.count("/") for handle in handles} == {slashes}
+
+
+def test_a_bucket_is_mounted_read_only_by_its_name() -> None:
+    source = resolved(lambda: bucket_source("dev-datasets-1a2b3c4"))
+    assert (source["driver"], source["handle"]) == ("gcsfuse.csi.storage.gke.io", "dev-datasets-1a2b3c4")
+    assert "ro" in source["mount_options"]

@@ -77,6 +77,19 @@ def test_a_fast_bucket_has_the_teams_folder_too() -> None:
     assert ("fast", "teams/vision/", "roles/storage.objectUser") in granted(data(rapid_bucket="fast"))
 
 
+def test_mounted_buckets_are_read_as_a_whole_beside_the_folders() -> None:
+    made = data(mounted_buckets={"datasets": "own", "shared-datasets": "all"})
+    rows = made.all("BucketIAMMember").values()
+    assert {(row["bucket"], row["role"]) for row in rows} == {
+        ("own", "roles/storage.objectViewer"),
+        ("all", "roles/storage.objectViewer"),
+    }
+    assert {row["member"] for row in rows} == {
+        row["member"] for row in made.all("ManagedFolderIamMember").values()
+    }
+    assert granted(made) == granted(data())
+
+
 def test_what_a_team_leaves_behind_stays() -> None:
     for folder in data(rapid_bucket="fast").all("ManagedFolder").values():
         # Only the folder's roles go; without it, a folder with objects could not go at all.

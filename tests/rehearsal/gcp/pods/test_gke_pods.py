@@ -311,6 +311,24 @@ def test_a_bucket_is_mounted_with_its_sidecar_and_a_right(google: Driver, gke: R
     assert Path(gke.home / "gs" / "datasets" / "x").read_text() == "{}"
 
 
+def test_a_bucket_is_not_mounted_with_a_right_on_a_folder_alone(google: Driver, gke: Rehearsed) -> None:
+    bucket(google, "datasets")
+    google.create("storage/managedFolder:ManagedFolder", "own", bucket="datasets", name="teams/vision/")
+    google.create(
+        "storage/managedFolderIamMember:ManagedFolderIamMember",
+        "own-reader",
+        bucket="datasets",
+        managedFolder="teams/vision/",
+        role="roles/storage.objectViewer",
+        member=MLFLOW,
+    )
+    source = {"driver": "gcsfuse.csi.storage.gke.io", "volumeHandle": "datasets"}
+    volume(gke, {"csi": source, "mountOptions": ["only-dir=teams/vision"]})
+    with pytest.raises(InitFailedError) as failed:
+        mounting(gke, annotations={"gke-gcsfuse/volumes": "true"})
+    assert any("PermissionDenied" in reason for reason in failed.value.reasons)
+
+
 def test_an_annotation_without_effect_in_iam_is_reported(google: Driver, gke: Rehearsed) -> None:
     google.create("serviceaccount/account:Account", "trainer", accountId="trainer")
     email = f"trainer@{PROJECT}.iam.gserviceaccount.com"
