@@ -39,6 +39,21 @@ OrgPolicy = Literal[
     "ainotebooks.requireAutoUpgradeSchedule",
     "iam.disableServiceAccountCreation",
     "run.allowedIngress",
+    # The security baseline of new organizations, by its managed and its legacy names.
+    "compute.managed.restrictProtocolForwardingCreationForTypes",
+    "compute.restrictProtocolForwardingCreationForTypes",
+    "compute.setNewProjectDefaultToZonalDNSOnly",
+    "essentialcontacts.allowedContactDomains",
+    "essentialcontacts.managed.allowedContactDomains",
+    "iam.allowedPolicyMemberDomains",
+    "iam.automaticIamGrantsForDefaultServiceAccounts",
+    "iam.disableServiceAccountKeyCreation",
+    "iam.disableServiceAccountKeyUpload",
+    "iam.managed.allowedPolicyMembers",
+    "iam.managed.disableServiceAccountKeyCreation",
+    "iam.managed.disableServiceAccountKeyUpload",
+    "iam.managed.preventPrivilegedBasicRolesForDefaultServiceAccounts",
+    "storage.uniformBucketLevelAccess",
 ]
 Victim = Literal["daemon", "engine", "program", "provider"]
 FORMS = (
@@ -135,6 +150,20 @@ class ScarceMachines(BaseModel):
     instances: int = Field(ge=0)
 
 
+class Organization(BaseModel):
+    """The organization of a Google Cloud project: its members, and who else may have roles."""
+
+    model_config = _CLOSED
+
+    domains: tuple[str, ...] = ()
+    """Domains of its directory."""
+    projects: tuple[str, ...] = ()
+    """Further projects in it, whose service accounts belong to it."""
+    allowed_members: tuple[str, ...] = ()
+    """`allowedMemberSubjects` of iam.managed.allowedPolicyMembers, such as `user:ada@example.org`; the legacy
+    constraint has no such list."""
+
+
 class Faults(BaseModel):
     """The faults of one run."""
 
@@ -152,7 +181,9 @@ class Faults(BaseModel):
     """APIs that are enabled in a Google Cloud project at the start, such as `storage.googleapis.com`; None:
     all."""
     org_policies: tuple[OrgPolicy, ...] = ()
-    """Constraints that an organisation of Google Cloud enforces."""
+    """Constraints that an organization of Google Cloud enforces."""
+    organization: Organization = Organization()
+    """The organization that enforces them."""
 
     def machines_left(self, instance_type: str, zone: str, market: str) -> float:
         """Machines of a type that a zone has left for a market; infinite without a row about them."""

@@ -72,9 +72,7 @@ class Limited(Wrapper):
         if api and api[0] not in self._enabled(scenario, project, api[0]):
             raise apis.disabled(*api, project)
         if scenario.org_policies:
-            organization_policies.refuse(
-                scenario.org_policies, call.type, inputs, project, self._cluster_of(inputs)
-            )
+            organization_policies.refuse(scenario, call.type, inputs, project, self._cluster_of(inputs))
         if scenario.quotas and call.type in (CLUSTER, POOL):
             self._refuse_quota(call, inputs, project, location, scenario.quotas)
 

@@ -5,10 +5,12 @@ Source: Organization Policy documentation, "Organization policy constraints"; Wo
 default pool) and 4989 (nodes forward packets) of hashicorp/terraform-provider-google.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
+from rehearsal.core.faults import Faults
 from rehearsal.core.model import Properties, RefusalError
+from rehearsal.gcp import organization_baseline
 from rehearsal.gcp.rules.book import block
 from rehearsal.gcp.sizes import CLUSTER, POOL
 
@@ -23,12 +25,13 @@ _OF_NOTEBOOKS = {
 _SQL, _PEERING = "gcp:sql/databaseInstance:DatabaseInstance", "gcp:servicenetworking/connection:Connection"
 
 
-def refuse(
-    policies: Sequence[str], token: str, inputs: Properties, project: str, cluster: Properties
-) -> None:
+def refuse(scenario: Faults, token: str, inputs: Properties, project: str, cluster: Properties) -> None:
     """Raise RefusalError for a violated policy; `cluster` are the inputs of a pool's cluster."""
+    for constraint, refusal in organization_baseline.broken(scenario.organization, token, inputs, project):
+        if constraint in scenario.org_policies:
+            raise refusal
     for constraint, why, path, fix in _broken(token, inputs, cluster):
-        if constraint in policies:
+        if constraint in scenario.org_policies:
             raise RefusalError(
                 "conditionNotMet",
                 f"Error 412: Constraint constraints/{constraint} violated for project {project}. {why} "

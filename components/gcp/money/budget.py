@@ -29,11 +29,6 @@ LASTING_CREDITS = (
     "SUSTAINED_USAGE_DISCOUNT",
 )
 
-# Cloud Billing's publisher. Source: Resource Manager documentation, "Restricting identities by domain",
-# which lists it; the Budget API grants it the topic when it is connected, which requires the caller's
-# `pubsub.topics.setIamPolicy`.
-PUBLISHER = "serviceAccount:billing-budget-alert@system.gserviceaccount.com"
-
 _NAME_LENGTH = 60  # pulumi-gcp 10.2.0, billing.Budget (display_name)
 
 
@@ -44,8 +39,6 @@ class GcpBudgetArgs(TypedDict):
     """Number of the stack's project: the Budget API returns this, so an id would look changed every time."""
     billing_account: str
     """The account that pays for the project; US dollars have to be its currency."""
-    region: str
-    """Project of the topic of the budget."""
     label_key: str
     label_value: str
     """The label that every resource of the stack carries."""
@@ -56,7 +49,7 @@ class GcpBudgetArgs(TypedDict):
 
 
 class GcpBudget(Component):
-    """A monthly budget for the stack; it sends mail, and publishes the costs to a topic.
+    """A monthly budget for the stack; it sends mail.
 
     A budget warns; it stops nothing. GPUs keep running past 100 %, and billing data is hours to more than a
     day old, so a runaway job costs up to a day or two before a warning. Spending is limited by the size of
@@ -69,9 +62,8 @@ class GcpBudget(Component):
 
     Only named addresses are warned. The default would be all administrators and users of the billing account,
     who may pay for a whole organization and do not know the limit of a stack. Mail comes from
-    Cloud Monitoring, which needs no confirmation. The topic is for programs, and keeps a week of messages:
-    Cloud Billing publishes the amount spent several times a day, independent of thresholds. It has no key of
-    ours: it holds amounts, and a revoked key would silence the budget.
+    Cloud Monitoring, which needs no confirmation. There is no topic: Cloud Billing's publisher would need a
+    role on it, which new organizations forbid (ADR 68).
 
     An account in another currency rejects the budget, rather than take euros for dollars. No budget covers a
     team: teams share nodes, which carry no team's label. The split of nodes by namespace that GKE offers is
@@ -82,37 +74,19 @@ class GcpBudget(Component):
 
     budget_name: pulumi.Output[str]
     """Name of the budget in the billing account."""
-    topic: pulumi.Output[str]
-    """`projects/<project>/topics/<topic>`"""
 
     def __init__(self, name: str, args: GcpBudgetArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         check(args)
-        topic = gcp.pubsub.Topic(
-            f"{name}-topic",
-            message_storage_policy={"allowed_persistence_regions": [args["region"]]},
-            message_retention_duration="604800s",
-            opts=self.child(),
-        )
         people = mail_channels(self, f"{name}-mail", args["alert_emails"])
-        budget = self._budget(name, args, topic, people)
-        # The API granted the permission when it created the budget; it stays when the topic changes.
-        gcp.pubsub.TopicIAMMember(
-            f"{name}-publisher",
-            topic=topic.id,
-            role="roles/pubsub.publisher",
-            member=PUBLISHER,
-            opts=self.child(pulumi.ResourceOptions(depends_on=[budget])),
-        )
+        budget = self._budget(name, args, people)
         self.budget_name = budget.display_name.apply(str)
-        self.topic = topic.id
         self.register_declared()
 
     def _budget(
         self,
         name: str,
         args: GcpBudgetArgs,
-        topic: gcp.pubsub.Topic,
         people: Sequence[gcp.monitoring.NotificationChannel],
     ) -> gcp.billing.Budget:
         project = pulumi.Output.concat("projects/", args["project_number"])
@@ -130,8 +104,6 @@ class GcpBudget(Component):
             },
             threshold_rules=[{"threshold_percent": share, "spend_basis": basis} for share, basis in WARNINGS],
             all_updates_rule={
-                "pubsub_topic": topic.id,
-                "schema_version": "1.0",
                 "monitoring_notification_channels": [channel.name for channel in people],
                 "disable_default_iam_recipients": True,
                 "enable_project_level_recipients": False,

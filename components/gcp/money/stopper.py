@@ -13,8 +13,8 @@ from components.gcp import iam
 from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
 from components.gcp.functions.function import GcpFunction
 from components.gcp.jobs.roles import role_id
-from components.gcp.money.budget import PUBLISHER
 from components.gcp.money.scopes import ScopeArgs, scoped_budget
+from infra.catalog.gcp.deploying import PUBLISHER
 
 # Cancelling takes a second each.
 _TIMEOUT_S: Final = 300

@@ -10,6 +10,12 @@ from pydantic import Field
 from infra.catalog.fact import Fact, Name
 from infra.catalog.tables import read_table
 
+PUBLISHER: Final = "serviceAccount:billing-budget-alert@system.gserviceaccount.com"
+"""Cloud Billing's publisher of budgets, which is in no organization of a customer.
+
+Source: Organization Policy documentation, "Restrict identities with domain-restricted sharing", which lists
+it; the Budget API grants it the topic when it is connected, which requires the caller's
+`pubsub.topics.setIamPolicy`."""
 _TABLES: Final = Path(__file__).parent / "tables"
 
 

@@ -283,7 +283,6 @@ class GcpCloud:
             {
                 "project_number": self._number,
                 "billing_account": self._on.billing_account,
-                "region": self._spec.region,
                 "label_key": label,
                 "label_value": self._labels[label],
                 "monthly_limit_usd": wanted.monthly_usd,

@@ -175,6 +175,74 @@ def test_shielded_private_nodes_satisfy_the_policies(project: Driver) -> None:
     pool(project, "p", "e2-standard-4", 1, node=secure)
 
 
+NUMBER = project_number("research")
+MEMBER: dict[str, Any] = {"project": "research", "role": "roles/viewer"}
+
+
+@pytest.mark.parametrize(
+    ("constraint", "token", "inputs", "words"),
+    [
+        (
+            "iam.allowedPolicyMemberDomains",
+            "projects/iAMMember:IAMMember",
+            {**MEMBER, "member": "user:eve@gmail.com"},
+            r"Error 400: One or more users named in the policy do not belong to a permitted customer.*User "
+            r"eve@gmail.com is not in permitted organization.*constraints/iam.allowedPolicyMemberDomains",
+        ),
+        (
+            "iam.managed.allowedPolicyMembers",
+            "projects/iAMMember:IAMMember",
+            {**MEMBER, "member": "serviceAccount:ci@elsewhere.iam.gserviceaccount.com"},
+            r"Error 400: Operation denied by org policy on resource 'projects/research': "
+            r'\["constraints/iam.managed.allowedPolicyMembers": "',
+        ),
+        (
+            "storage.uniformBucketLevelAccess",
+            "storage/bucket:Bucket",
+            {"name": "b-1", "location": "US"},
+            "Error 412: Request violates constraint 'constraints/storage.uniformBucketLevelAccess'",
+        ),
+        (
+            "iam.managed.preventPrivilegedBasicRolesForDefaultServiceAccounts",
+            "projects/iAMMember:IAMMember",
+            {
+                "project": "research",
+                "role": "roles/editor",
+                "member": f"serviceAccount:{NUMBER}-compute@developer.gserviceaccount.com",
+            },
+            "preventPrivilegedBasicRoles",
+        ),
+    ],
+)
+def test_the_baseline_of_a_new_organization(
+    project: Driver, constraint: str, token: str, inputs: dict[str, Any], words: str
+) -> None:
+    organization = {"domains": ["example.com"]}
+    given(project, org_policies=[constraint], organization=organization)
+    with pytest.raises(RefusalError, match=words):
+        project.create(token, "x", **inputs)
+    given(project, organization=organization)
+    project.create(token, "x", **inputs)
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "user:ada@example.com",
+        "group:ml@Example.com",
+        "serviceAccount:ci@builds.iam.gserviceaccount.com",
+        f"serviceAccount:{NUMBER}@cloudservices.gserviceaccount.com",
+        f"principal://iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools/p/subject/s",
+        "projectOwner:research",
+    ],
+)
+def test_members_of_the_organization_may_have_roles(project: Driver, member: str) -> None:
+    organization = {"domains": ["example.com"], "projects": ["builds"]}
+    both = ["iam.allowedPolicyMemberDomains", "iam.managed.allowedPolicyMembers"]
+    given(project, org_policies=both, organization=organization)
+    project.create("projects/iAMMember:IAMMember", "x", **MEMBER, member=member)
+
+
 def test_a_sixth_operation_on_a_cluster_waits(project: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     project.create(CLUSTER, "gke", **BASE)
     inside, at_once, most = project.cloud.inside, threading.Semaphore(0), [0, 0]  # type: ignore[attr-defined]

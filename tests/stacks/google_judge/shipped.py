@@ -34,10 +34,15 @@ Requested = tuple[str, str, Mapping[str, Any]]
 @functools.cache
 def requested(stack: str) -> tuple[Requested, ...]:
     """(type without its package, name, properties) of every resource of a shipped stack."""
+    return composed(loaded(stack))
+
+
+def loaded(stack: str) -> stackspec.StackSpec:
+    """The spec of a shipped stack."""
     file = f"Pulumi.{stack}.yaml"
     plain = json.loads(json.dumps(read(CONFIG / file, file)))
     settings = {key.partition(":")[2]: value for key, value in plain["config"].items()}
-    return composed(stackspec.load(STACK, settings, file).spec)
+    return stackspec.load(STACK, settings, file).spec
 
 
 def composed(spec: stackspec.StackSpec) -> tuple[Requested, ...]:

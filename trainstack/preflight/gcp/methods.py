@@ -15,6 +15,7 @@ _COMPUTE: Final = "https://compute.googleapis.com/compute/v1/projects/{project}"
 _BILLING: Final = "https://cloudbilling.googleapis.com/v1"
 _CRM: Final = "https://cloudresourcemanager.googleapis.com/v3"
 _GKE: Final = "https://container.googleapis.com/v1"
+_PUBSUB: Final = "https://pubsub.googleapis.com/v1"
 _QUOTAS: Final = "https://cloudquotas.googleapis.com/v1"
 _RESERVATION: Final = f"{_COMPUTE}/zones/{{zone}}/reservations/{{reservation}}"
 _LIST: Final = {"maxResults": 500}
@@ -82,6 +83,12 @@ METHODS: Final[Mapping[str, ApiMethod]] = {
     ),
     "orgpolicy.projects.policies.getEffectivePolicy": ApiMethod(
         "https://orgpolicy.googleapis.com/v2/{name}:getEffectivePolicy", right="orgpolicy.policy.get"
+    ),
+    "pubsub.projects.topics.getIamPolicy": ApiMethod(
+        f"{_PUBSUB}/{{resource}}:getIamPolicy", right="pubsub.topics.getIamPolicy"
+    ),
+    "pubsub.projects.topics.list": ApiMethod(
+        f"{_PUBSUB}/{{project}}/topics", page={"pageSize": 1000}, right="pubsub.topics.list"
     ),
     "serviceusage.services.list": ApiMethod(
         "https://serviceusage.googleapis.com/v1/{parent}/services",

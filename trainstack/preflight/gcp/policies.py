@@ -4,13 +4,15 @@ Policies that the stack satisfies are not checked: nodes are Shielded VMs with s
 (compute.requireShieldedVm) without external addresses (compute.vmExternalIpAccess), nodes of GKE support
 OS Login (compute.requireOsLogin), buckets have uniform access (storage.uniformBucketLevelAccess), accounts
 have no keys (iam.disableServiceAccountKeyCreation), and none is a default one
-(iam.automaticIamGrantsForDefaultServiceAccounts). New organizations enforce most of these.
+(iam.automaticIamGrantsForDefaultServiceAccounts). Of the baseline of new organizations, only
+domain-restricted sharing can forbid something (`rehearsal/gcp/organization_baseline.py` has all of it).
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from infra.catalog.gcp.deploying import PUBLISHER
 from infra.stackspec.layouts import SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp import apis, identity
@@ -18,6 +20,7 @@ from trainstack.preflight.gcp.project import Project, Row
 
 _CHECK: Final = "organization-policies"
 _DOMAINS: Final = "iam.allowedPolicyMemberDomains"
+_MEMBERS: Final = "iam.managed.allowedPolicyMembers"
 _REGION: Final = re.compile(r"[a-z]+-[a-z]+\d+")
 _ZONE: Final = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
 # Groups of locations with the regions of a continent by their names (Organization Policy documentation,
@@ -108,22 +111,60 @@ def _match(project: Project, one: str, value: str, by: Matches) -> bool | None:
 def _shared(project: Project) -> Iterator[Answer]:
     """Members of other organizations may have roles, or the stack has none.
 
-    Values are customers of Google Workspace; no API of the project gives their domains. Budgets
-    grant Google's publisher a topic. Source: Organization Policy documentation, "Domain restricted sharing"
-    (`iam.allowedPolicyMemberDomains`; enforced in new organizations), and `components/gcp/money/budget.py`.
+    The legacy constraint has customers of Google Workspace as values, whose domains no API of the project
+    gives. The managed one names members and principal sets. Both judge new bindings only, and count accounts
+    and agents of the organization's projects as its own. Source: Organization Policy documentation,
+    "Restrict identities with domain-restricted sharing"; new organizations enforce one or both.
     """
-    rules = _rules(project, _DOMAINS)
-    limits = [rule for rule in rules if rule.get("denyAll") or rule.get("values")]
-    if not limits:
-        return
-    if outside := identity.consumers(project):
-        yield _forbidden(_DOMAINS, f"members outside of the organization are forbidden: {', '.join(outside)}")
-    text = f"{_DOMAINS} is set; Cloud Billing's publisher of budgets, and members of other domains, need it"
-    fix = (
-        f"Let the administrator of organization policies exempt the project, or allow the customers of "
-        f"{', '.join(identity.domains(project)) or 'all members'} and the publisher of budgets."
+    legacy = [rule for rule in _rules(project, _DOMAINS) if rule.get("denyAll") or rule.get("values")]
+    managed = [rule for rule in _rules(project, _MEMBERS) if rule.get("enforce")]
+    for constraint, rules in ((_DOMAINS, legacy), (_MEMBERS, managed)):
+        if rules:
+            yield from _members(project, constraint, rules)
+
+
+def _members(project: Project, constraint: str, rules: Sequence[Row]) -> Iterator[Answer]:
+    """Answers for a constraint that limits members."""
+    named = {one.lower().rpartition(":")[2] for rule in rules for one in _subjects(rule)}
+    outside = [one for one in identity.consumers(project) if one.rpartition(":")[2] not in named]
+    if isinstance(project.layout, SmallLayout) and _publisher_is_missing(project, rules):
+        outside.append(PUBLISHER)
+    fix = _allow(project, constraint, outside)
+    if outside and any("condition" not in rule for rule in rules):
+        why = f"members outside of the organization are forbidden: {', '.join(outside)}"
+        yield Answer(_CHECK, State.SHORT, f"{constraint}: {why}", fix)
+    elif outside:
+        yield _depends(constraint)
+    domains = ", ".join(identity.domains(project)) or "all members"
+    text = f"{constraint} is set: members of {domains} have to be of an allowed organization"
+    yield Answer(_CHECK, State.NOTE, text, _allow(project, constraint, []))
+
+
+def _subjects(rule: Row) -> Sequence[str]:
+    return [str(one) for one in (rule.get("parameters") or {}).get("allowedMemberSubjects") or ()]
+
+
+def _publisher_is_missing(project: Project, rules: Sequence[Row]) -> bool:
+    """Return whether budgets with a function would get no publisher; an existing binding stays valid."""
+    if all(PUBLISHER in _subjects(rule) for rule in rules):
+        return False
+    start = f"{project.path}/topics/{project.spec.name}-budgets-"
+    for topic in project.items("pubsub.projects.topics.list", "topics", project=project.path):
+        if str(topic["name"]).startswith(start):
+            policy = project.asked("pubsub.projects.topics.getIamPolicy", resource=topic["name"])
+            bound = [one for row in policy.get("bindings") or () for one in row.get("members") or ()]
+            return PUBLISHER not in bound
+    return True
+
+
+def _allow(project: Project, constraint: str, members: Sequence[str]) -> str:
+    """The fix: the legacy constraint cannot name members, and neither applies to existing bindings."""
+    if constraint == _MEMBERS and members:
+        return f"Let its administrator add {', '.join(members)} to allowedMemberSubjects."
+    return (
+        f"Let its administrator except {project.on.project} during `up` (existing bindings stay), or allow "
+        "the organizations of all members."
     )
-    yield Answer(_CHECK, State.NOTE, text, fix)
 
 
 def _forbidden(constraint: str, why: str) -> Answer:

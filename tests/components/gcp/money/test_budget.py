@@ -5,17 +5,16 @@ from typing import Any, cast
 import pulumi
 import pytest
 
-from components.gcp.money.budget import PUBLISHER, GcpBudget, GcpBudgetArgs, amount
+from components.gcp.money.budget import GcpBudget, GcpBudgetArgs, amount
 from infra.errors import UserError
 from rehearsal.gcp.rules import BOOK
 from tests.components.graph import Graph, deploy_graph
 
-BUDGET, TOPIC = "gcp:billing/budget:Budget", "gcp:pubsub/topic:Topic"
+BUDGET = "gcp:billing/budget:Budget"
 CHANNEL = "gcp:monitoring/notificationChannel:NotificationChannel"
 DEFAULTS = {
     "project_number": "123456789012",
     "billing_account": "012345-6789AB-CDEF01",
-    "region": "europe-west4",
     "label_key": "trainstack-stack",
     "label_value": "dev-gcp",
     "monthly_limit_usd": 20_000.0,
@@ -26,7 +25,7 @@ DEFAULTS = {
 def made(name: str = "dev-gcp-budget", **changes: Any) -> Graph:
     def program() -> dict[str, pulumi.Output[Any]]:
         budget = GcpBudget(name, cast(GcpBudgetArgs, DEFAULTS | changes))
-        return {"name": budget.budget_name, "topic": budget.topic}
+        return {"name": budget.budget_name}
 
     return deploy_graph(
         program, {CHANNEL: lambda args: {"name": f"projects/p/notificationChannels/{args.name}"}}
@@ -75,17 +74,10 @@ def test_named_addresses_get_mail_and_no_others() -> None:
     assert rule["enableProjectLevelRecipients"] is False
 
 
-def test_programs_hear_of_it_too_and_the_right_to_publish_stays() -> None:
+def test_it_needs_no_member_of_another_organization() -> None:
     graph = made()
-    topic = graph.outputs["topic"]
-    rule = budget(graph)["allUpdatesRule"]
-    assert (rule["pubsubTopic"], rule["schemaVersion"]) == (topic, "1.0")
-    right = graph.find("pubsub/topicIAMMember:TopicIAMMember")
-    assert right == {"topic": topic, "role": "roles/pubsub.publisher", "member": PUBLISHER}
-    # The API gives it itself and would refuse an account that does not exist before a budget is connected.
-    assert "Budget:dev-gcp-budget-budget" in graph.waits_for("TopicIAMMember:dev-gcp-budget-publisher")
-    kept = graph.cloud.one(TOPIC).properties
-    assert kept["messageStoragePolicy"]["allowedPersistenceRegions"] == ["europe-west4"]
+    assert "pubsubTopic" not in budget(graph)["allUpdatesRule"]
+    assert graph.cloud.of_type("gcp:pubsub/topicIAMMember:TopicIAMMember") == []
 
 
 @pytest.mark.parametrize(

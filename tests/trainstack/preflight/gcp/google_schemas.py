@@ -34,6 +34,7 @@ ROOTS: Final = {
     "monitoring.v3": ("ListNotificationChannelsResponse",),
     "oauth2.v2": ("Userinfo",),
     "orgpolicy.v2": ("GoogleCloudOrgpolicyV2Policy",),
+    "pubsub.v1": ("ListTopicsResponse", "Policy"),
     "serviceusage.v1": ("ListServicesResponse",),
 }
 _STRINGS: Final = {"*": "string"}

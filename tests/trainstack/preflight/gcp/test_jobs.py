@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from infra import stackspec
+from infra.catalog.gcp.deploying import PUBLISHER
 from infra.stackspec.document import read
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import SmallLayout
@@ -203,3 +204,47 @@ def test_users_of_the_organization_log_in_to_mlflow(
     changed = Project(found.spec, layout, found.on, google.session())
     (answer,) = answered("tracking-login", identity.login, changed)
     assert answer.state is state
+
+
+LEGACY, MANAGED = "iam.allowedPolicyMemberDomains", "iam.managed.allowedPolicyMembers"
+CUSTOMER: dict[str, Any] = {"values": {"allowedValues": ["is:C01abcdef"]}}
+
+
+def allowing(*subjects: str) -> dict[str, Any]:
+    return {"enforce": True, "parameters": {"allowedMemberSubjects": [*subjects]}}
+
+
+@pytest.mark.parametrize(
+    ("bound", "constraint", "rule", "states"),
+    [
+        ([], MANAGED, allowing(), [State.SHORT, State.NOTE]),
+        ([], MANAGED, allowing(PUBLISHER), [State.NOTE]),
+        ([], LEGACY, CUSTOMER, [State.SHORT, State.NOTE]),
+        # Constraints judge new bindings only: a stack that is deployed already is not held up.
+        ([PUBLISHER], MANAGED, allowing(), [State.NOTE]),
+        ([PUBLISHER], LEGACY, CUSTOMER, [State.NOTE]),
+    ],
+)
+def test_the_publisher_of_budgets_with_a_function(
+    bound: list[str], constraint: str, rule: dict[str, Any], states: list[State]
+) -> None:
+    def effective(given: Mapping[str, Any]) -> Any:
+        found = str(given["name"]).endswith(f"/{constraint}")
+        return {"name": given["name"], "spec": {"rules": [rule]}} if found else ABSENT
+
+    of = project(Google())
+    topics = [
+        {"name": f"{of.path}/topics/{name}"} for name in ("other", f"{of.spec.name}-budgets-topic-1a2b3c4")
+    ]
+    google = Google(
+        {
+            POLICY: effective,
+            "pubsub.projects.topics.list": {"topics": topics},
+            "pubsub.projects.topics.getIamPolicy": {
+                "bindings": [{"role": "roles/pubsub.publisher", "members": bound}]
+            },
+        }
+    )
+    found = [*answered("organization-policies", policies.blocking, project(google))]
+    assert [one.state for one in found] == states
+    assert states[0] is not State.SHORT or PUBLISHER in found[0].text

@@ -9,6 +9,7 @@ from tests.trainstack.preflight.gcp.asking import ABSENT, DENIED, ID, Google, as
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp import apis, policies
 
+MEMBERS = "iam.managed.allowedPolicyMembers"
 GET = "orgpolicy.projects.policies.getEffectivePolicy"
 OPEN: list[dict[str, Any]] = [{"allowAll": True}]
 
@@ -144,3 +145,24 @@ def test_members_of_other_organizations() -> None:
     assert [one.state for one in found] == [State.SHORT, State.NOTE]
     assert "user:anna@gmail.com" in found[0].text
     assert [one.state for one in judged({"iam.allowedPolicyMemberDomains": OPEN})] == [State.READY]
+
+
+def managed(*subjects: str, **more: Any) -> dict[str, list[dict[str, Any]]]:
+    own = ["//cloudresourcemanager.googleapis.com/organizations/1"]
+    parameters = {"allowedMemberSubjects": [*subjects], "allowedPrincipalSets": own}
+    return {MEMBERS: [{"enforce": True, "parameters": parameters, **more}]}
+
+
+@pytest.mark.parametrize(
+    ("rules", "state"),
+    [
+        (managed(), State.SHORT),
+        (managed("user:Anna@gmail.com"), State.NOTE),
+        (managed(condition={"expression": "resource.matchTag('1/env', 'prod')"}), State.UNKNOWN),
+        ({MEMBERS: [{"enforce": False}]}, State.READY),
+    ],
+)
+def test_members_of_other_organizations_by_the_managed_constraint(rules: Any, state: State) -> None:
+    first = judged(rules, on__admins=["user:anna@gmail.com"])[0]
+    assert first.state is state
+    assert (state is not State.SHORT) or (MEMBERS in first.text and "user:anna@gmail.com" in first.fix)
