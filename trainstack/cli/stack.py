@@ -78,14 +78,15 @@ def up(
 ) -> None:
     """Deploy the stack file, then validate the stack with a real training run."""
     from infra.engine.packs import Packs  # noqa: PLC0415
-    from trainstack.cli.operations.session import Kinds, open_session  # noqa: PLC0415
+    from trainstack.cli.operations.deployment import open_deployment  # noqa: PLC0415
+    from trainstack.cli.operations.session import Kinds  # noqa: PLC0415
 
     packs = Packs.read(policy_pack or (), policy_pack_config or ())
     kinds = Kinds(cluster, provider)
-    session = open_session(
+    deployment = open_deployment(
         stack, rehearse=rehearse, faults=fault or (), scenario=faults, kinds=kinds, packs=packs
     )
-    session.up(confirmed=yes, verbose=verbose, now=now)
+    deployment.up(confirmed=yes, verbose=verbose, now=now)
 
 
 def preview(
@@ -101,12 +102,13 @@ def preview(
 ) -> None:
     """Show what `up` would change, and what the stack would cost."""
     from infra.engine.packs import Packs  # noqa: PLC0415
-    from trainstack.cli.operations.session import Kinds, open_session  # noqa: PLC0415
+    from trainstack.cli.operations.deployment import open_deployment  # noqa: PLC0415
+    from trainstack.cli.operations.session import Kinds  # noqa: PLC0415
 
     packs = Packs.read(policy_pack or (), policy_pack_config or ())
     kinds = Kinds(cluster, provider)
-    session = open_session(stack, rehearse=rehearse, scenario=faults, kinds=kinds, packs=packs)
-    session.preview(as_json=form is Format.JSON)
+    deployment = open_deployment(stack, rehearse=rehearse, scenario=faults, kinds=kinds, packs=packs)
+    deployment.preview(as_json=form is Format.JSON)
 
 
 def refresh(

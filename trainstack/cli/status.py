@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from trainstack.cli.output import Format, FormatOption, print_fields, print_json, printable
 from trainstack.cli.stack import Rehearse, Stack
 
 if TYPE_CHECKING:  # help needs none of them
     from infra.gate import Gate
     from infra.outputs.cluster import StackOutputs
+    from infra.stackspec import StackSpec
     from trainstack.cli.operations.firing import FiringAlerts
     from trainstack.cli.operations.session import Session
 
@@ -32,10 +35,11 @@ def status(stack: Stack, rehearse: Rehearse = False, form: FormatOption = Format
     exported = outputs.parse(found) if outputs.KEY in found and jobs is None else None
     record = jobs or exported
     validations = gates(resources)
-    wanted = session.loaded.spec.validated if resources and jobs is None else ()
+    spec = _checked(stack)
+    wanted = spec.validated if spec and resources and jobs is None else ()
     nodes = list(by_nodes(validations, exported, session.rehearsal)) if exported else []
     live = session.rehearsal.status() if session.rehearsal else None
-    alerts = _alerts(session, exported)
+    alerts = _alerts(session, exported, spec)
     if form is Format.JSON:
         document = {
             "stack": stack,
@@ -66,13 +70,30 @@ def status(stack: Stack, rehearse: Rehearse = False, form: FormatOption = Format
     print_fields([*rows, *(_rehearsal(live) if live else ())])
 
 
-def _alerts(session: "Session", exported: "StackOutputs | None") -> "FiringAlerts | None":
+def _checked(stack: str) -> "StackSpec | None":
+    """The spec of a stack; None, with a note, where rules refuse it that are newer than the deployment."""
+    from infra import stackspec  # noqa: PLC0415
+    from infra.errors import REFUSED, UserError  # noqa: PLC0415
+
+    try:
+        return stackspec.load_file(stack).spec
+    except UserError as error:
+        typer.echo(f"note: the spec of stack {stack} {REFUSED}\n{error}", err=True)
+        return None
+
+
+def _alerts(
+    session: "Session", exported: "StackOutputs | None", spec: "StackSpec | None"
+) -> "FiringAlerts | None":
     """Alerts that fire; None for a stack without monitoring in a cluster."""
     from infra.stackspec.layouts import ClusterLayout  # noqa: PLC0415
     from trainstack.cli.operations.firing import FiringAlerts, firing  # noqa: PLC0415
 
-    layout = session.loaded.spec.layout
-    if exported is None or not isinstance(layout, ClusterLayout) or layout.monitoring.kind == "none":
+    if exported is None:
+        return None
+    if spec is None:
+        return FiringAlerts(why="the spec, which says who watches, is refused")
+    if not isinstance(spec.layout, ClusterLayout) or spec.layout.monitoring.kind == "none":
         return None
     if session.rehearsal is not None:
         return FiringAlerts(why="a rehearsal does not run what charts install")

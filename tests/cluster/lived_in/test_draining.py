@@ -20,8 +20,8 @@ from tests.cluster.lived_in.users import APPLIED, IGNORES_SIGTERM, RESEARCH, VIS
 from tests.cluster.waiting import eventually
 from tests.rehearsal.day2.changes import pool
 from tests.rehearsal.day2.stack import AWS
+from trainstack.cli.operations.deployment import Deployment
 from trainstack.cli.operations.jobs_in_use import jobs_in_use, resume_queues
-from trainstack.cli.operations.session import Session
 from trainstack.plans.jobs import ENDS, STAYS, STOPS
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.more]
@@ -135,12 +135,13 @@ def test_an_up_that_is_locked_out_stops_no_job(lived: LivedIn, users: Users) -> 
     users.reach({(VISION, "train"): "running"})
     before = users.pods()
     loaded = LoadedSpec(AWS.spec(_vision_leaves), node({}, "test"))
-    session = Session(loaded, EngineStack(STACK, lived.rehearsal.environment()), lived.rehearsal)
+    engine = EngineStack(STACK, lived.rehearsal.environment())
+    deployment = Deployment(name=STACK, engine=engine, rehearsal=lived.rehearsal, loaded=loaded)
     with (
         recovery.locked(lived.rehearsal.home / "state", "trainstack", loaded.spec.name),
         pytest.raises(UserError) as caught,
     ):
-        session.up(confirmed=True)
+        deployment.up(confirmed=True)
     assert caught.value.codes == (("stack-is-busy", "--stack"),)
     assert users.pods() == before and _stopped(lived) == []
 
