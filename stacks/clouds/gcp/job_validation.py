@@ -24,8 +24,8 @@ from stacks.validation import RESULTS
 
 # Usable resources of a machine: those of a GKE node with the fewest pods, less than the total.
 _PODS_PER_NODE, _DISK_GIB = 8, 200
-_FLEX_WAIT_S = 1800
-"""Seconds for which a validation waits for flex-start machines."""
+_MARGIN_S = 600
+"""The deploy itself ends a validation without machines (`smoke.queue_timeout_s`), before the service does."""
 
 
 def job_validation_on_gcp(
@@ -78,7 +78,7 @@ def job_validation_on_gcp(
     return JobValidation(
         account=on.project,
         machine=_as_pool(machine, usd_per_hour),
-        place=_place(machine, account.email, tiers.artifact_bucket, key),
+        place=_place(spec, machine, account.email, tiers.artifact_bucket, key),
         environment={"GOOGLE_CLOUD_PROJECT": on.project, **ASKED_BY},
         results=pulumi.Output.concat("gs://", tiers.checkpoint_bucket, RESULTS),
         alerts=Alerts(topic=topic.topic, plan={"alert_pubsub_topic": topic.topic}) if topic else None,
@@ -87,16 +87,21 @@ def job_validation_on_gcp(
 
 
 def _place(
-    machine: JobMachineSpec, account: pulumi.Output[str], bucket: pulumi.Output[str], key: pulumi.Output[str]
+    spec: StackSpec,
+    machine: JobMachineSpec,
+    account: pulumi.Output[str],
+    bucket: pulumi.Output[str],
+    key: pulumi.Output[str],
 ) -> pulumi.Output[Mapping[str, Any]]:
-    """Fields of `runplan.Vertex`."""
+    """Fields of `runplan.VertexOptions`."""
+    flex = machine.purchase.kind == "flex_start"
     return pulumi.Output.all(
         service_account=account,
         accelerator_type=jobs.machines[machine.machine].accelerator,
         output_uri=pulumi.Output.concat("gs://", bucket, f"/{RUNS}"),
         kms_key=key,
         reservation=machine.reservation,
-        flex_wait_s=_FLEX_WAIT_S if machine.purchase.kind == "flex_start" else None,
+        flex_wait_s=spec.smoke.queue_timeout_s + _MARGIN_S if flex else None,
     )
 
 

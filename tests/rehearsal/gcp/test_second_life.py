@@ -161,6 +161,7 @@ def test_a_subnetwork_outlives_the_services_of_cloud_run_that_had_addresses_in_i
     first, second = subnetwork("first", "10.0.0.0/26"), subnetwork("second", "10.0.1.0/26")
     subnetwork("unused", "10.0.2.0/26")
     google.create("cloudrunv2/service:Service", "web", **service(first))
+    assert google.diff("web", **service(second)).replaces == ()
     google.update("web", **service(second))
     for _ in range(2):  # in use by the service, however often it is tried
         with pytest.raises(RefusalError, match="services/web"):

@@ -272,12 +272,13 @@ def test_the_deployers_permissions_are_known_for_every_type() -> None:
 
 
 @functools.cache
-def access() -> tuple[Graph, list[Any]]:
+def access(purchase: str = "spot") -> tuple[Graph, list[Any]]:
     """What the gate would be given; the gate itself is no part of the cloud."""
     given: list[Any] = []
 
     def program() -> dict[str, Any]:
-        spec = stack_spec(PAIR)
+        first = {"purchase": {"kind": purchase}}
+        spec = stack_spec(PAIR, lambda found: found["layout"]["machines"][0].update(first))
         assert isinstance(spec.layout, SmallLayout) and isinstance(spec.on, GcpSpec)
         cloud = GcpJobs(spec, spec.layout, spec.on)
         place = cloud.place()
@@ -308,3 +309,9 @@ def test_the_validation_runs_as_an_account_that_sees_no_data_of_people() -> None
     ]
     # It signs for the tracking server, and impersonates no account.
     assert [one["role"].rpartition("_")[2] for one in acts] == ["signs"]
+
+
+def test_the_service_waits_for_flex_start_machines_of_the_gate_longer_than_the_deploy_does() -> None:
+    graph, _ = access("flex_start")
+    assert graph.outputs["place"]["flex_wait_s"] > stack_spec(PAIR).smoke.queue_timeout_s
+    assert access()[0].outputs["place"]["flex_wait_s"] is None
