@@ -64,9 +64,17 @@ def manager_config(claimed: Mapping[str, str], uncounted: Sequence[str] = ()) ->
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
-        # A larger slice replaces a running one once it has quota, whatever the budget and the closing time of
-        # its pool say then: either would end a job that only wanted to grow.
-        "featureGates": {"ElasticJobsViaWorkloadSlices": False},
+        "featureGates": {
+            # A larger slice replaces a running one once it has quota, whatever the budget and the closing
+            # time of its pool say then: either would end a job that only wanted to grow.
+            "ElasticJobsViaWorkloadSlices": False,
+            # Kueue gives back the quota of pods that are done, and its webhook refuses that it takes it
+            # again: once a JobSet restarts that has a part which had succeeded, every reconciliation fails
+            # before preemption, deactivation and time limits (kubernetes-sigs/kueue#14811 and #14609;
+            # v0.19.2 pkg/webhooks/workload_webhook.go, `validateReclaimablePodsUpdate`). The job runs on
+            # with less quota than it uses, and cannot be stopped.
+            "ReclaimablePods": False,
+        },
         "health": {"healthProbeBindAddress": ":8081"},
         "metrics": {"bindAddress": f":{_METRICS}", "enableClusterQueueResources": True},
         "webhook": {"port": _WEBHOOKS},

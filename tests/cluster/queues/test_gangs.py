@@ -2,6 +2,7 @@
 
 import pytest
 
+from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.quotas import TeamArgs
 from rehearsal.controlplane.api import KubernetesApi, Object
 from smoke_training.launchers import kubernetes
@@ -10,6 +11,7 @@ from tests.cluster.queues.lab import flavor, machines, queues
 from tests.cluster.waiting import eventually
 
 A100 = flavor("a100", "p4d.24xlarge", 2)
+JOB_SET = ("jobset.x-k8s.io/v1alpha2", "JobSet")
 MACHINES = {"a100": "p4d.24xlarge"}
 TEAM: list[TeamArgs] = [{"name": "Research", "weight": 1}]
 GANG = RunPlan(
@@ -74,3 +76,34 @@ def test_a_gang_with_missing_nodes_is_requeued(api: KubernetesApi) -> None:
         lab.again("gang")
         assert lab.nodes("gang", 2) == ["a100-0", "a100-1"]
         assert not lab.job("gang")["status"].get("failed")
+
+
+def test_a_gang_that_restarts_after_a_part_of_it_has_succeeded_can_be_stopped(api: KubernetesApi) -> None:
+    with machines(api, [A100], MACHINES), queues(api, [A100], TEAM) as lab:
+        space, jobs = lab.namespaces["Research"], ["gang-node-0", "gang-node-1"]
+        (body,) = (one for one in kubernetes.jobset(GANG) if one["kind"] == "JobSet")
+        (row,) = body["spec"]["replicatedJobs"]
+        row["replicas"] = len(jobs)
+        row["template"]["spec"] |= {"parallelism": 1, "completions": 1, "backoffLimit": 0}
+        row["template"]["spec"].pop("podFailurePolicy", None)
+        body["spec"]["failurePolicy"] = {"maxRestarts": 1}
+        lab.create(space, body)
+        lab.jobs |= dict.fromkeys(jobs, space)
+
+        def status() -> Object:
+            return dict(api.get(*JOB_SET, "gang", space).get("status") or {})
+
+        for name, phase in zip(jobs, ("Succeeded", "Failed"), strict=True):
+            lab.nodes(name)
+            (pod,) = lab.pods(name)
+            end = {"status": {"phase": phase}}
+            api.patch("v1", "Pod", pod["metadata"]["name"], end, space, subresource="status")
+            if phase == "Succeeded":
+                eventually(lambda: status()["replicatedJobsStatus"][0]["succeeded"], status)
+        eventually(lambda: status().get("restarts"), status)
+        for name in jobs:
+            lab.nodes(name)
+        workload = lab.workload("gang")["metadata"]["name"]
+        api.patch(API_VERSION, "Workload", workload, {"spec": {"active": False}}, space)
+        eventually(lambda: not lab.admitted("gang"), lambda: lab.workload("gang"))
+        assert not any(map(lab.pods, jobs))

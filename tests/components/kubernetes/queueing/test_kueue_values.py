@@ -12,7 +12,7 @@ def test_the_controller_counts_every_job_of_managed_namespaces_and_none_elsewher
     assert config["manageJobsWithoutQueueName"] is True
     assert config["managedJobsNamespaceSelector"] == {"matchLabels": {"trainstack.dev/queueing": "required"}}
     assert config["waitForPodsReady"]["timeout"] == "20m"
-    assert config["featureGates"] == {"ElasticJobsViaWorkloadSlices": False}
+    assert config["featureGates"] == {"ElasticJobsViaWorkloadSlices": False, "ReclaimablePods": False}
     assert config["fairSharing"]["preemptionStrategies"]
     assert config["metrics"]["enableClusterQueueResources"] is True
     assert "hugepages-" in config["resources"]["excludeResourcePrefixes"]
