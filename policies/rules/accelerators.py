@@ -237,6 +237,12 @@ def accelerated(pools: list[Pool]) -> list[Pool]:
     return found
 
 
+def has_accelerators(group: Resource, stack: Stack) -> bool:
+    """Return whether the nodes of a node group of EKS have accelerators, by their image or machine types."""
+    image = str(group.props.get("amiType") or "")
+    return "NVIDIA" in image or "NEURON" in image or bool(EksPool(group, stack).devices())
+
+
 def started(machine: Resource, stack: Stack) -> Iterator[Devices]:
     """The accelerators of machines that a resource of one of STARTING may start.
 

@@ -9,6 +9,7 @@ from policies.stack import Stack
 NODE_GROUP, TEMPLATE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/launchTemplate:LaunchTemplate"
 NODE_POOL, GKE_CLUSTER = "gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster"
 EFA = ("efa", "efa-only")
+_SUBNET = "aws:ec2/subnet:Subnet"
 
 
 def is_auto_mode(cluster: Resource) -> bool:
@@ -82,3 +83,17 @@ def pools_of(stack: Stack) -> Iterator[tuple[Resource, Resource | None]]:
     """All node groups with their launch templates."""
     for group in stack.all(NODE_GROUP):
         yield group, template_of(group, stack)
+
+
+def zones_of(user: Resource, property: str, stack: Stack) -> set[str]:
+    """The zones of the subnets that a property names. Raises UndeterminedError where one is not known."""
+    found = stack.sources(user, user.raw(property), property, _SUBNET)
+    if found.foreign:
+        raise UndeterminedError(f"{property} of {user.name}: {found.foreign[0]} is not in the stack")
+    subnets = [
+        one.props.get("availabilityZone") or one.computed("availabilityZoneId") for one in found.resources
+    ]
+    zones = set(map(str, subnets))
+    if not found.certain and len(zones) > 1:
+        raise UndeterminedError(f"{property} of {user.name}: {' or '.join(sorted(zones))} is not known")
+    return zones

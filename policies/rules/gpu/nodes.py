@@ -5,10 +5,19 @@ import binascii
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalog import CATALOG, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
-from policies.rules.accelerators import POOLS, EksPool, GkePool, Pool, accelerated, all_pools, pools_of
-from policies.rules.pools import template_of
+from policies.rules.accelerators import (
+    POOLS,
+    EksPool,
+    GkePool,
+    Pool,
+    accelerated,
+    all_pools,
+    has_accelerators,
+    pools_of,
+)
+from policies.rules.pools import NODE_GROUP, most_nodes, template_of, zones_of
 from policies.rules.storage.buckets import GCS, S3, is_for
 from policies.rules.training import if_it_trains
 from policies.stack import Stack
@@ -85,6 +94,24 @@ def _left_broken(holder: Resource, stack: Stack) -> Iterator[Violation]:
         # EKS does not by default (EKS API Reference, NodeRepairConfig).
         elif (holder.props.get("nodeRepairConfig") or {}).get("enabled") is not True:
             yield Violation("broken nodes are not repaired", "nodeRepairConfig.enabled")
+
+
+@CATALOG.rule_around(
+    "MLS-GPU-12",
+    "high",
+    (NODE_GROUP,),
+    "EC2 Auto Scaling balances a group over its zones: after a scale-down it ends a node in the fuller zone,"
+    " whatever runs there.",
+    "Make a node group for each zone, with one launch template and equal labels and taints.",
+    ("EKS User Guide, managed-node-groups", "aws/containers-roadmap#1453"),
+)
+def accelerators_are_not_balanced_over_zones(group: Resource, stack: Stack) -> Iterator[Violation]:
+    """A node group with accelerators is in one zone."""
+    if not has_accelerators(group, stack):
+        raise NotApplicableError("its machines have no accelerator")
+    # One node is always in balance.
+    if most_nodes(group) > 1 and len(zones := zones_of(group, "subnetIds", stack)) > 1:
+        yield Violation(f"its nodes are balanced over {', '.join(sorted(zones))}", "subnetIds")
 
 
 @CATALOG.rule_around(

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
-from policies.rules.accelerators import EksPool
-from policies.rules.pools import NODE_GROUP, template_of
+from policies.rules.accelerators import has_accelerators
+from policies.rules.pools import NODE_GROUP, template_of, zones_of
 from policies.stack import Stack
 
-_SUBNET, _LUSTRE = "aws:ec2/subnet:Subnet", "aws:fsx/lustreFileSystem:LustreFileSystem"
+_LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
 _EFS, _TARGET = "aws:efs/fileSystem:FileSystem", "aws:efs/mountTarget:MountTarget"
 
 
@@ -23,9 +23,9 @@ _EFS, _TARGET = "aws:efs/fileSystem:FileSystem", "aws:efs/mountTarget:MountTarge
 def accelerators_share_a_zone_with_their_data(pool: Resource, stack: Stack) -> Iterator[Violation]:
     """Pools of accelerators share a zone with Lustre, and reach EFS in every zone of theirs."""
     stack.once(_needs_file_systems)
-    if not _has_accelerators(pool, stack):
+    if not has_accelerators(pool, stack):
         raise NotApplicableError("its machines have no accelerator")
-    zones = _zones(pool, "subnetIds", stack)
+    zones = zones_of(pool, "subnetIds", stack)
     lustre = stack.once(_zones_of_lustre)
     if lustre and not _zones_of_pool(pool, stack) & lustre:
         message = f"it is in {', '.join(sorted(zones))}, and Lustre in {', '.join(sorted(lustre))}"
@@ -39,13 +39,13 @@ def _zones_of_pool(group: Resource, stack: Stack) -> set[str]:
     """Zones of all groups with the launch template of `group`: a pool may have one group for each zone."""
     template = _template(group, stack)
     if template is None:
-        return _zones(group, "subnetIds", stack)
+        return zones_of(group, "subnetIds", stack)
     return stack.once(_zones_of_template, template.urn)
 
 
 def _zones_of_template(stack: Stack, template: str) -> set[str]:
     groups = stack.once(_groups_by_template)[template]
-    return {zone for group in groups for zone in _zones(group, "subnetIds", stack)}
+    return {zone for group in groups for zone in zones_of(group, "subnetIds", stack)}
 
 
 def _groups_by_template(stack: Stack) -> dict[str, list[Resource]]:
@@ -71,7 +71,7 @@ def _needs_file_systems(stack: Stack) -> None:
 
 
 def _zones_of_lustre(stack: Stack) -> set[str]:
-    return {zone for system in stack.all(_LUSTRE) for zone in _zones(system, "subnetIds", stack)}
+    return {zone for system in stack.all(_LUSTRE) for zone in zones_of(system, "subnetIds", stack)}
 
 
 def _zones_of_efs(stack: Stack) -> dict[frozenset[str], str]:
@@ -80,24 +80,6 @@ def _zones_of_efs(stack: Stack) -> dict[frozenset[str], str]:
     for system in stack.all(_EFS):
         targets = list(stack.users(system, _TARGET, "fileSystemId"))
         if targets:
-            reached = frozenset(zone for one in targets for zone in _zones(one, "subnetId", stack))
+            reached = frozenset(zone for one in targets for zone in zones_of(one, "subnetId", stack))
             found.setdefault(reached, []).append(system.name)
     return {reached: ", ".join(names) for reached, names in found.items()}
-
-
-def _has_accelerators(pool: Resource, stack: Stack) -> bool:
-    image = str(pool.props.get("amiType") or "")
-    return "NVIDIA" in image or "NEURON" in image or bool(EksPool(pool, stack).devices())
-
-
-def _zones(user: Resource, property: str, stack: Stack) -> set[str]:
-    found = stack.sources(user, user.raw(property), property, _SUBNET)
-    if found.foreign:
-        raise UndeterminedError(f"{property} of {user.name}: {found.foreign[0]} is not in the stack")
-    subnets = [
-        one.props.get("availabilityZone") or one.computed("availabilityZoneId") for one in found.resources
-    ]
-    zones = set(map(str, subnets))
-    if not found.certain and len(zones) > 1:
-        raise UndeterminedError(f"{property} of {user.name}: {' or '.join(sorted(zones))} is not known")
-    return zones

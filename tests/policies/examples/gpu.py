@@ -74,6 +74,7 @@ def _l4(driver: str = "DEFAULT", **more: Any) -> dict[str, Any]:
 
 
 _T4 = {"machineType": "n1-standard-8", "guestAccelerators": [{"type": "nvidia-tesla-t4", "count": 1}]}
+_FOUR = {"minSize": 0, "desiredSize": 0, "maxSize": 4}
 _TO_ZERO = {"totalMinNodeCount": 0, "totalMaxNodeCount": 4}
 TEMPLATE = Made("aws:ec2/launchTemplate:LaunchTemplate", {"name": "nodes", "instanceType": "g6.2xlarge"})
 BY_TEMPLATE = _POOL.but(instanceTypes=DROP, launchTemplate={"id": "$template", "version": "1"})
@@ -160,6 +161,12 @@ EXAMPLES = {
         _gke(_l4(), nodeCount=1, management={"autoRepair": False, "autoUpgrade": True}),
         at="pool",
         path="management.autoRepair",
+    ),
+    "MLS-GPU-12": Example(
+        eks(pool=_POOL.but(subnetIds=["$a"])),
+        eks(pool=_POOL.but(subnetIds=["$a", "$b"], scalingConfig=_FOUR)),
+        at="pool",
+        path="subnetIds",
     ),
     "MLS-GPU-07": Example(eks(pool=_POOL), eks(pool=_POOL.but(taints=DROP)), at="pool", path="taints"),
     "MLS-GPU-07.gke": Example(

@@ -245,3 +245,23 @@ def test_something_else_can_install_the_driver_on_gke() -> None:
 )
 def test_shapes_that_differ(machines: list[str], said: str) -> None:
     assert judged("MLS-GPU-09", group(instanceTypes=machines)) == {"it": said}
+
+
+SUBNET = "aws:ec2/subnet:Subnet"
+SUBNETS = [made(SUBNET, name, availabilityZone=f"us-east-1{name[0]}") for name in ("a", "a2", "b")]
+
+
+@pytest.mark.parametrize(
+    ("pool", "expected"),
+    [
+        (group(subnetIds=["a", "b"]), "fail subnetIds"),
+        (group("m7i.large", amiType="AL2023_x86_64_NVIDIA", subnetIds=["a", "b"]), "fail subnetIds"),
+        (group(subnetIds=["a", "a2"]), "pass"),
+        (group(subnetIds=["a", "b"], most=1), "pass"),
+        (group("m7i.large", subnetIds=["a", "b"]), "not-applicable"),
+        (group(subnetIds=["a", "elsewhere"]), "undetermined"),
+        (group(subnetIds=UnknownValue("subnetIds", "known after the deployment")), "undetermined"),
+    ],
+)
+def test_accelerators_are_not_balanced_over_zones(pool: Resource, expected: str) -> None:
+    assert judged("MLS-GPU-12", pool, *SUBNETS)["it"] == expected
