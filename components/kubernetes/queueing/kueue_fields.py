@@ -51,6 +51,10 @@ _TEMPLATES = """
 """
 _NEW = "request.operation == 'CREATE'"
 _NODE = "the scheduler chooses the node: leave nodeName out; select a pool by its queue"
+# Every GKE cluster from 1.34.1-gke.1829001 has the classes `autopilot` and `autopilot-spot`, for which GKE
+# makes nodes beside all pools (GKE documentation, "About built-in ComputeClasses").
+_CLASS = "cloud.google.com/compute-class"
+_MACHINES = f"nodes are those of the stack's pools: leave {_CLASS} out; select a pool by its queue"
 _GPUS = f"only pods that request {GPU} run on its nodes: leave the toleration out"
 _GRACE = f"terminationGracePeriodSeconds: {MOST_GRACE_S} at most, as a preempted pod keeps its node"
 
@@ -106,7 +110,7 @@ def _fields(member: str) -> Policy:
     return Policy(
         FIELDS,
         described,
-        [*_metadata(), *_templates(), *_states()],
+        [*_metadata(), *_templates(), _of_pools(), *_states()],
         variables,
         only_from=member,
     )
@@ -151,6 +155,18 @@ def _templates() -> Iterator[tuple[str, str]]:
     yield (
         each.format(f"one.?spec.?terminationGracePeriodSeconds.orValue(0) <= {MOST_GRACE_S}"),
         _GRACE,
+    )
+
+
+def _of_pools() -> tuple[str, str]:
+    """A pod, or a template of pods, requests no nodes outside of the pools that the quota counts."""
+    terms = "affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms"
+    return (
+        "variables.described.all(group, group.all(one,"
+        f" !('{_CLASS}' in one.?spec.?nodeSelector.orValue({{}}))"
+        f" && one.?spec.?{terms}.orValue([]).all(term,"
+        f" term.?matchExpressions.orValue([]).all(each, each.key != '{_CLASS}'))))",
+        _MACHINES,
     )
 
 

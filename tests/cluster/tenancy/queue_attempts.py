@@ -19,7 +19,14 @@ from tests.cluster.tenancy.scene import HUGE, job_set, job_spec, lasting, pod_sp
 PARENT = {f"{KUEUE}pod-suspending-parent": "deployment"}
 MANAGED = f"/metadata/labels/{KUEUE.replace('/', '~1')}managed"
 OWNER = [{"apiVersion": "batch/v1", "kind": "Job", "name": "running", "uid": "{job_uid}", "controller": True}]
+AUTOPILOT = {"cloud.google.com/compute-class": "autopilot"}
 IN_KUEUE, IN_PODS = (FIELDS,), (PODS, FIELDS)
+
+
+def _required(labels: Object) -> Object:
+    terms = [{"key": key, "operator": "In", "values": [value]} for key, value in labels.items()]
+    required = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
 def owned(kind: str, spec: Object) -> Object:
@@ -202,6 +209,16 @@ LEAVE = [
         "a Job of pods that do not end when preempted",
         create(body("Job", spec=job_spec(terminationGracePeriodSeconds=10**6))),
         IN_KUEUE,
+    ),
+    *(
+        Attempt(f"a {kind} on nodes that GKE makes beside the pools, by {how}", attempt, IN_KUEUE)
+        for kind, how, attempt in (
+            ("Job", "a selector", create(body("Job", spec=job_spec(nodeSelector=AUTOPILOT)))),
+            ("Job", "an affinity", create(body("Job", spec=job_spec(affinity=_required(AUTOPILOT))))),
+            ("JobSet", "a selector", create(body("JobSet", spec=job_set(job_spec(nodeSelector=AUTOPILOT))))),
+            ("Pod", "a selector", create(body("Pod", spec=pod_spec(nodeSelector=AUTOPILOT)))),
+            ("waiting Pod", "a selector", patch("Pod", "gated", {"spec": {"nodeSelector": AUTOPILOT}})),
+        )
     ),
     Attempt("a Job on a node of its choice", create(body("Job", spec=job_spec(nodeName="cpu-0"))), IN_KUEUE),
     Attempt(
