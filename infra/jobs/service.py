@@ -156,7 +156,7 @@ class JobService(Protocol):
     def jobs(self, since: Moment | None = None, *, running: bool = False) -> Iterator[ServiceJob]:
         """Jobs of the stack that changed since then, newest first, of all people.
 
-        `running`: only those that run or wait for machines, without a request for each older one.
+        `running`: only those that are not over, without a request for each older one.
         """
 
     def stop(self, name: str) -> None:

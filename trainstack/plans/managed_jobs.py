@@ -23,10 +23,10 @@ class IdentityLoss:
 
     def __str__(self) -> str:
         job = self.job
-        return (
-            f"{job.name} ({machines(job)}, {job.phase}): {self.why}. Wait for its end, or "
-            f"`trainstack stop {job.name} -s {job.stack}`"
-        )
+        fix = f"Wait until `trainstack runs -s {job.stack}` shows its end"
+        if job.state is JobState.RUNNING:
+            fix += f", or `trainstack stop {job.name} -s {job.stack}` first"
+        return f"{job.name} ({machines(job)}, {job.phase}): {self.why}. {fix}"
 
 
 def identity_losses(
@@ -34,13 +34,14 @@ def identity_losses(
 ) -> Iterator[IdentityLoss]:
     """The runs among `jobs` whose people the spec removes or moves; None: the stack is destroyed.
 
-    Deleting a role breaks programs that run with it (DeleteRole, IAM API reference); tokens of a deleted
-    service account are refused likewise.
+    Runs that are stopping as well: they still save their last checkpoint and results. Deleting a role breaks
+    programs that run with it (DeleteRole, IAM API reference); tokens of a deleted service account are refused
+    likewise.
     """
     kept = dict(_folders(spec))
     before = {one.name: one.folder for one in outputs.people}
     for job in jobs:
-        if job.state is not JobState.RUNNING:
+        if job.state.over:
             continue
         if spec is None:
             yield IdentityLoss(job, "the stack is destroyed")

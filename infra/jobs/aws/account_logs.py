@@ -31,7 +31,7 @@ Rows = Iterable[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class EarlierLogs:
-    """What a stack has of the account's log groups, from an earlier version."""
+    """Log groups of the account that a stack of an earlier version owns, and their key."""
 
     groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Groups to release: outputs by name of the resource. None once all are released."""

@@ -114,11 +114,20 @@ class SageMakerService:
         return None if found is None else described(found)
 
     def jobs(self, since: Moment | None = None, *, running: bool = False) -> Iterator[ServiceJob]:
-        """Jobs of the stack that changed since then, newest first; `running`: only those that run."""
+        """Jobs of the stack that changed since then, newest first; `running`: those that are not over."""
         asked = {"SortBy": "CreationTime", "SortOrder": "Descending", "MaxResults": 100}
         asked |= {} if since is None else {"LastModifiedTimeAfter": since}
-        asked |= {"StatusEquals": "InProgress"} if running else {}
         self.unseen = 0
+        if not running:
+            yield from self._listed(asked)
+            return
+        # In this order, a job that is stopped meanwhile is listed twice and not missed.
+        states = ("InProgress", "Stopping")
+        found = [job for state in states for job in self._listed({**asked, "StatusEquals": state})]
+        by_name = {job.name: job for job in found if not job.state.over}
+        yield from sorted(by_name.values(), key=lambda job: job.created, reverse=True)
+
+    def _listed(self, asked: Mapping[str, Any]) -> Iterator[ServiceJob]:
         both = (self._searches(asked), self._training_jobs(asked))
         yield from heapq.merge(*both, key=lambda job: job.created, reverse=True)
 

@@ -116,7 +116,7 @@ class VertexService:
         return self._with_reason(self._with_changes(known, str(found.get("state"))))
 
     def jobs(self, since: Moment | None = None, *, running: bool = False) -> Iterator[ServiceJob]:
-        """Jobs of the stack that changed since then, newest first; `running`: only those that run."""
+        """Jobs of the stack that changed since then, newest first; `running`: those that are not over."""
         wanted = f'labels.{label_key(f"{TAG_PREFIX}:stack")}="{label_value(self._stack)}"'
         if since is not None:
             wanted += f' AND create_time>="{since - _OLDEST:%Y-%m-%dT%H:%M:%SZ}"'
@@ -124,7 +124,7 @@ class VertexService:
             wanted += "".join(f' AND state!="{state}"' for state in _OVER)
         for found in self._list(wanted):
             job = self._described(found)
-            if running and job.state is not JobState.RUNNING:
+            if running and job.state.over:
                 continue
             if job.stack == self._stack and (since is None or job.ended is None or job.ended >= since):
                 yield job

@@ -28,7 +28,10 @@ def people(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
             yield Problem(f"{path}.team", one.team, rule, fix, code="unknown-team")
         for other in (two.name for two in layout.people if one.name.startswith(f"{two.name}-")):
             rule = f"begins with the name of {other}, whose rights cover jobs and results that begin with it"
-            fix = f"Choose a name that does not begin with {other}-."
+            fix = (
+                f"Choose a name that does not begin with {other}-. If {one.name} is deployed, save its "
+                "notebooks first: a rename deletes the profile with its spaces and their disks."
+            )
             yield Problem(f"{path}.name", one.name, rule, fix, code="person-name-begins-with-another")
         if one.over_budget == "stop" and one.monthly_usd is None:
             fix = f"Set monthly_usd, or {path}.over_budget to warn."

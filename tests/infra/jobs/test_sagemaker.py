@@ -19,6 +19,19 @@ from tests.trainstack.preflight.aws.asking import Answering, Refusal
 
 HELLO = "import os, sys; print('hello from', os.path.basename(os.getcwd()), sys.argv[1:])"
 FOREVER = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.05)"
+SAVING = """
+import pathlib, signal, time
+
+def save(*_):
+    while not pathlib.Path({!r}).exists():
+        time.sleep(0.05)
+    raise SystemExit(0)
+
+signal.signal(signal.SIGTERM, save)
+print("begun", flush=True)
+while True:
+    time.sleep(0.05)
+"""
 INTERRUPTIBLE = """
 import os, pathlib, time
 step = pathlib.Path(os.environ["CHECKPOINTS"], "step")
@@ -305,6 +318,21 @@ def test_what_was_spent_counts_against_the_next_run(stack: Stack) -> None:
     assert 0 < mine.spent.usd < 0.1
     with pytest.raises(UserError, match=r"person bob.*\[budget-exceeded\]"):
         stack.prepared(HELLO, person="bob")
+
+
+def test_a_run_that_still_saves_is_listed_as_one_that_is_not_over(stack: Stack) -> None:
+    saved = stack.folder / "saved"
+    name = stack.started(SAVING.format(str(saved)))
+    log, begun = stack.service.logs(name), 0
+    while begun < stack.options.nodes:
+        begun += sum("begun" in line.text for line in log.read())
+    (running,) = stack.service.jobs(running=True)
+    stack.service.stop(name)
+    (stopping,) = stack.service.jobs(running=True)
+    saved.touch()
+    assert [one.state for one in (running, stopping)] == [JobState.RUNNING, JobState.STOPPING]
+    assert stack.followed(name).state is JobState.STOPPED
+    assert [*stack.service.jobs(running=True)] == []
 
 
 def test_a_run_that_is_over_can_be_stopped_again(stack: Stack) -> None:

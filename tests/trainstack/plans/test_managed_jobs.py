@@ -34,10 +34,18 @@ def _job(person: str, state: JobState = JobState.RUNNING) -> ServiceJob:
     return samples.job(f"small-aws-{person}-train", person=person, state=state, phase=JobPhase.TRAINING)
 
 
+def test_a_run_that_is_stopping_loses_its_identity_while_it_saves() -> None:
+    spec = stackspec.load_file("small-aws").spec
+    (lost,) = identity_losses(_outputs(spec), None, [_job("ada", JobState.STOPPING)])
+    assert "trainstack stop" not in str(lost) and "trainstack runs" in str(lost)
+    (lost,) = identity_losses(_outputs(spec), None, [_job("ada")])
+    assert "trainstack stop" in str(lost) and "trainstack runs" in str(lost)
+
+
 def test_runs_of_people_who_are_removed_or_moved_lose_their_identity() -> None:
     spec = stackspec.load_file("small-aws").spec
     outputs, jobs = _outputs(spec), [_job(name) for name in (*TEAMS, "", "gone")]
-    jobs += [_job(name, state) for name in TEAMS for state in JobState if state is not JobState.RUNNING]
+    jobs += [_job(name, state) for name in TEAMS for state in JobState if state.over]
 
     def lost(after: StackSpec | None) -> list[str]:
         return [one.job.person for one in identity_losses(outputs, after, jobs)]
