@@ -12,7 +12,6 @@ from components.aws.encryption import encryption_key
 from components.aws.jobs import records
 from components.aws.logs import logs_may_use
 from components.base import Component
-from infra import stackspec
 from infra.engine.stack import EngineStack
 from infra.jobs.aws.account_logs import GROUPS, JOB_LOGS, NOTEBOOK_LOGS
 from rehearsal.client import Rehearsal
@@ -104,5 +103,5 @@ def test_destroy_without_an_up_keeps_groups_and_key(
     stack(before).up()
     (tmp_path / "Pulumi.yaml").write_text("name: rehearsed\nruntime: python\n")
     engine = EngineStack("dev", rehearsal.environment(), tmp_path)
-    Session(stackspec.load_file("small-aws"), engine, rehearsal).destroy(confirmed=True)
+    Session(name="dev", engine=engine, rehearsal=rehearsal).destroy(confirmed=True)
     assert engine.resources() == [] and in_cloud(rehearsal) == (2, 1)
