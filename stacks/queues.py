@@ -1,4 +1,4 @@
-"""Objects of Kueue, and names of runtimes, of a stack from its spec alone, identical to those of `up`."""
+"""Objects of Kueue, and names of runtimes and networks, of a stack from its spec alone: those of `up`."""
 
 from components.kubernetes.queueing import kueue
 from components.kubernetes.queueing.kueue import Body
@@ -9,8 +9,10 @@ from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.model import demanded
+from infra.stackspec.rules.gcp.gpu_networks import fast_pools
 from stacks.clouds.aws import pools as aws_pools
 from stacks.clouds.gcp import pools as gcp_pools
+from stacks.clouds.gcp.gpu_networks import pod_networks
 from stacks.layouts.cluster import gate, gpu_offers, of_one_machine, team
 from stacks.parts import NodePool
 
@@ -23,18 +25,23 @@ def queue_objects(spec: StackSpec) -> list[Body]:
 
 
 def runtime_names(spec: StackSpec) -> set[str]:
-    """Every runtime of TrainJobs of the stack. Raises UserError for a stack without a cluster.
-
-    Without names of networks: pools in two zones with RDMA networks of the stack have no common runtime, and
-    one is listed here.
-    """
+    """Every runtime of TrainJobs of the stack. Raises UserError for a stack without a cluster."""
     pools = _pools(spec)
     bodies = runtimes(gpu_offers(pools), spec.smoke.image, of_one_machine(pools))
     return {str(body["metadata"]["name"]) for body in bodies}
 
 
+def network_names(spec: StackSpec) -> set[str]:
+    """Networks that pods of runs name in the stack's cluster."""
+    match spec.layout, spec.on:
+        case ClusterLayout() as layout, GcpSpec() as google:
+            found = pod_networks(fast_pools(layout, google), google.first_rdma_zone)
+            return {name for names in found.values() for name in names}
+    return set()
+
+
 def _pools(spec: StackSpec) -> dict[str, NodePool]:
-    """The pools by name, without labels of nodes and names of networks, which queues do not need."""
+    """The pools by name, without labels of nodes, which queues do not need."""
     match spec.layout, spec.on:
         case ClusterLayout() as layout, AwsSpec() as on:
             driver = demanded(on.efa_driver)
@@ -43,8 +50,11 @@ def _pools(spec: StackSpec) -> dict[str, NodePool]:
                 for pool in layout.pools
             }
         case ClusterLayout() as layout, GcpSpec() as google:
+            names = pod_networks(fast_pools(layout, google), google.first_rdma_zone)
             return {
-                pool.name: gcp_pools.pool_record(pool, google, {}, region=spec.region, networks=None)
+                pool.name: gcp_pools.pool_record(
+                    pool, google, {}, region=spec.region, networks=names.get(pool.name)
+                )
                 for pool in layout.pools
             }
     rule = "this profile has no queues"

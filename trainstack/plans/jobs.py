@@ -9,14 +9,20 @@ from components.kubernetes.queueing.kueue import COHORT
 from components.kubernetes.runtime_names import CLUSTER_RUNTIME, POOL_RUNTIME
 from infra.engine.plan import PlannedStep
 from infra.naming import flavor_name
+from smoke_training.launchers.gcp import gke
 from trainstack.queues.state import Job, State
 
 ENDS: Final = "job ends"
 STOPS: Final = "job stops and waits"
+RESUBMIT: Final = "submit the job again"
+"""Effect on a job that waits: its pods name what will not exist, and would never start."""
 STAYS: Final = "job continues"
 BLOCKS: Final = "delete before the pool"
 """Effect of a TrainJob on the change: `up` waits for the runtime that it names, and then fails."""
-Effect = Literal["job ends", "job stops and waits", "job continues"]
+Effect = Literal["job ends", "job stops and waits", "submit the job again", "job continues"]
+
+
+_NETWORK: Final = ":networking.gke.io/v1:Network"
 
 
 @dataclass(frozen=True)
@@ -72,8 +78,13 @@ def removal(state: State, wanted: Iterable[Any]) -> Removal:
     )
 
 
-def effects(state: State, removed: Removal, wanted: Iterable[Any] = ()) -> Iterator[JobEffect]:
-    """The effect on each job that the change concerns, in the order of the state."""
+def effects(
+    state: State, removed: Removal, wanted: Iterable[Any] = (), networks: Collection[str] = ()
+) -> Iterator[JobEffect]:
+    """The effect on each job that the change concerns, in the order of the state.
+
+    `networks`: those that are removed (`lost_networks`).
+    """
     flavors = {
         body["metadata"]["name"]: set(_flavors(body)) for body in wanted if body["kind"] == "ClusterQueue"
     }
@@ -92,6 +103,26 @@ def effects(state: State, removed: Removal, wanted: Iterable[Any] = ()) -> Itera
             yield JobEffect(
                 job, STAYS, f"pool {', '.join(moved)} is no longer behind queue {job.local_queue}"
             )
+        elif gone := _gone(job, networks):
+            if job.holding:
+                yield JobEffect(job, STAYS, f"{gone}: once it has stopped, submit it again")
+            else:
+                yield JobEffect(job, RESUBMIT, gone)
+
+
+def _gone(job: Job, networks: Collection[str]) -> str:
+    """Networks or a plugin that the pods of a job name and will not have; empty: none."""
+    named = {one for each in job.pod_sets for one in each.networks}
+    if lost := sorted(named.intersection(networks)):
+        return f"networks {', '.join(lost)} are removed"
+    for each in job.pod_sets:
+        if each.plugin and (newer := gke.other_version(each.plugin)):
+            return f"its daemon needs plugin {_tag(each.plugin)}, and nodes have {_tag(newer)}"
+    return ""
+
+
+def _tag(image: str) -> str:
+    return image.rpartition(":")[2]
 
 
 @dataclass(frozen=True)
@@ -113,8 +144,18 @@ class RuntimeUse:
 
 def lost_runtimes(deployed: Iterable[Mapping[str, Any]], wanted: Collection[str]) -> set[str]:
     """Runtimes in a state that are not among the `wanted` names (`stacks.queues.runtime_names`)."""
-    found = (one for one in deployed if str(one["type"]).endswith(f":{CLUSTER_RUNTIME}"))
-    return {str(((one.get("inputs") or {}).get("metadata") or {}).get("name")) for one in found} - {*wanted}
+    return _names(deployed, f":{CLUSTER_RUNTIME}") - {*wanted}
+
+
+def lost_networks(deployed: Iterable[Mapping[str, Any]], wanted: Collection[str]) -> set[str]:
+    """Networks of pods in a state that are not among the `wanted` names (`stacks.queues.network_names`)."""
+    return _names(deployed, _NETWORK) - {*wanted}
+
+
+def _names(deployed: Iterable[Mapping[str, Any]], kind: str) -> set[str]:
+    """Names of the objects of Kubernetes in a state whose type ends in `kind`."""
+    found = (one for one in deployed if str(one["type"]).endswith(kind))
+    return {str(((one.get("inputs") or {}).get("metadata") or {}).get("name")) for one in found}
 
 
 def runtime_uses(

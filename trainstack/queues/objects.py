@@ -1,6 +1,7 @@
 """Parsers of objects of Kueue and Kubernetes into records of the state."""
 
 import datetime
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -14,6 +15,8 @@ from agents.shared.kueue import (
     STOPPED_LABEL,
 )
 from infra.quantity import parse
+from smoke_training.launchers import plugins
+from smoke_training.launchers.gcp import gke
 from trainstack.queues.state import (
     GPU,
     AdmissionCheck,
@@ -136,12 +139,40 @@ def _pod_sets(spec: Object, status: Object) -> Iterable[PodSet]:
     assigned = {row["name"]: row for row in (status.get("admission") or {}).get("podSetAssignments") or ()}
     asked = {row["name"]: row.get("resources") for row in status.get("resourceRequests") or ()}
     for row in spec["podSets"]:
-        template = (row.get("template") or {}).get("spec") or {}
+        whole = row.get("template") or {}
+        template = whole.get("spec") or {}
         given = assigned.get(row["name"], {})
         count = int(given.get("count") or row.get("count") or 0)
         counted = given.get("resourceUsage") or asked.get(row["name"])
         each = _shared(counted, count) if counted and count else pod_requests(template)
-        yield PodSet(count, each, template.get("nodeSelector") or {}, template.get("tolerations") or ())
+        yield PodSet(
+            count,
+            each,
+            template.get("nodeSelector") or {},
+            template.get("tolerations") or (),
+            networks=frozenset(_networks(whole)),
+            plugin=next((one["image"] for one in _before(template) if one["name"] == plugins.CONTAINER), ""),
+        )
+
+
+def _networks(template: Object) -> Iterator[str]:
+    """Networks that a pod names, which a manifest of Google does by an annotation alone."""
+    prefix = f"{gke.NETWORK_RESOURCE}/"
+    for name in pod_requests(template.get("spec") or {}):
+        if name.startswith(prefix):
+            yield name.removeprefix(prefix)
+    notes = (template.get("metadata") or {}).get("annotations") or {}
+    try:
+        rows = json.loads(notes.get(gke.INTERFACES) or "[]")
+    except ValueError:
+        return
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, dict) and isinstance(row.get("network"), str):
+            yield row["network"]
+
+
+def _before(template: Object) -> Iterable[Object]:
+    return template.get("initContainers") or ()
 
 
 def _shared(total: Object, count: int) -> Amounts:

@@ -134,14 +134,28 @@ def _topology(job: Job, message: str, queue: ClusterQueue | None, capacity: Capa
     free = capacity.free
     if queue is None or free is None:
         return Reason("topology", text)
+    names = [*candidates(job, queue, capacity.state.flavors or {})]
+    if missing := next(filter(None, (_unlabeled(name, capacity) for name in names)), None):
+        return Reason("topology", missing)
     most = max((one.gpus for one in job.pod_sets), default=0)
-    for name in candidates(job, queue, capacity.state.flavors or {}):
+    for name in names:
         there = [free[node.name] for node in capacity.nodes(name)]
         if most and sum(there) >= job.gpus:
             if max(there) < most:
                 return _fragmented(name, there, most)
             return Reason("topology", f"{text}; {sum(there)} GPUs are free in {name}, but not close together")
     return Reason("topology", text)
+
+
+def _unlabeled(pool: str, capacity: Capacity) -> str:
+    """A pool in which Kueue places no pod, because no node has all labels of its topology; empty: it does."""
+    flavor = (capacity.state.flavors or {}).get(pool)
+    levels = capacity.state.topologies.get(flavor.topology, ()) if flavor else ()
+    nodes = capacity.nodes(pool)
+    missing = [[level for level in levels if level not in node.labels] for node in nodes]
+    if not missing or not all(missing):
+        return ""
+    return f"no node of {pool} has the label {missing[0][0]}, by which its pods are placed"
 
 
 def _fragmented(pool: str, free: list[int], gpus: int) -> Reason:

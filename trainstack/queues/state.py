@@ -45,6 +45,10 @@ class PodSet:
     selector: Mapping[str, str] = field(default_factory=dict)
     """Labels that a node has to have."""
     tolerations: Sequence[Mapping[str, str]] = ()
+    networks: frozenset[str] = frozenset()
+    """Networks of GKE that its pods name."""
+    plugin: str = ""
+    """Image of the NCCL plugin for which its pods wait; empty without one."""
 
     @property
     def gpus(self) -> int:

@@ -39,3 +39,9 @@ def interfaces(machine: str, part: str = "") -> tuple[GpuInterface, ...]:
     names = [(f"{plain}{number}", "NetDevice") for number in range(1, needs.networks + 1)]
     names += [(f"rdma-{part}{number}", "RDMA") for number in range(needs.rdma_subnetworks)]
     return tuple(GpuInterface(f"eth{place}", name, mode) for place, (name, mode) in enumerate(names, start=1))
+
+
+def run_networks(machine: str, part: str = "") -> list[str]:
+    """The Network objects that pods of a run name: the RDMA adapters where there are some."""
+    own = interfaces(machine, part)
+    return [one.network for one in own if one.device_mode == "RDMA"] or [one.network for one in own]

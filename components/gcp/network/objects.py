@@ -70,4 +70,6 @@ class GcpNetworkObjects(Component):
 
     def _opts(self, name: str) -> pulumi.ResourceOptions:
         former = [pulumi.Alias(name=f"{pool}-{name}") for pool in self._formerly]
-        return self.child(pulumi.ResourceOptions(aliases=[*former], delete_before_replace=True))
+        return self.child(
+            pulumi.ResourceOptions(aliases=[*former], delete_before_replace=True, replace_on_changes=["spec"])
+        )

@@ -57,12 +57,29 @@ def slot(zone: str) -> int:
     return (ord(zone[-1]) - ord("a")) % RDMA_SLOTS
 
 
-def object_part(zone: str, zones: Sequence[str]) -> str:
-    """The part of the names of Network objects that distinguishes zones with RDMA.
+def first_zone(pools: Sequence[FastPool], wanted: str | None) -> str | None:
+    """The zone whose networks of RDMA have names without its letter, as in Google's examples; None: none.
 
-    Empty in the first of them, where names are those of Google's examples.
+    It is `wanted`, or the only one: it must not depend on zones that come and go, because an object of a
+    network cannot be renamed under the jobs that use it.
     """
-    return "" if zone == min(zones) else f"{_end(zone)}-"
+    return wanted or min(_rdma_zones(pools), default=None)
+
+
+def object_part(zone: str, first: str | None) -> str:
+    """The part of the names of Network objects that distinguishes zones with RDMA."""
+    return "" if zone == first else f"{_end(zone)}-"
+
+
+def first_zone_problems(path: str, wanted: str | None, pools: Sequence[FastPool]) -> Iterator[Problem]:
+    """With RDMA networks of the stack in several zones, the spec says whose names have no letter."""
+    zones = _rdma_zones(pools)
+    if wanted is None and len(zones) > 1:
+        rule = (
+            f"the objects of RDMA networks have the letter of their zone, except in one of {', '.join(zones)}"
+        )
+        fix = f"Write the zone that was deployed first; in a new stack {zones[0]}."
+        yield Problem(path, None, rule, fix, code="first-rdma-zone-missing")
 
 
 def networks_needed(pools: Sequence[FastPool]) -> Iterator[tuple[list[str], int]]:
@@ -126,6 +143,12 @@ def _sets(pools: Sequence[FastPool]) -> dict[str, list[FastPool]]:
     for pool in pools:
         found.setdefault(set_of(pool.machine, pool.zone), []).append(pool)
     return found
+
+
+def _rdma_zones(pools: Sequence[FastPool]) -> list[str]:
+    """Zones with RDMA networks of the stack."""
+    rdma = {pool.zone for pool in pools if pool.classic and facts.gpu_networks[pool.machine].rdma_subnetworks}
+    return sorted(rdma)
 
 
 def _end(zone: str) -> str:

@@ -24,7 +24,7 @@ _RESERVATION: Final = re.compile(
 )
 KINDS: Final[tuple[Way, ...]] = get_args(Way)
 """Ways to buy nodes."""
-_LAYERED: Final = ("a3-highgpu-8g", "a3-megagpu-", "a3-ultragpu-", "a4-", "a4x-")
+_LAYERED: Final = ("a3-highgpu-8g", "a3-megagpu-", "a3-ultragpu-", "a4-")
 NETWORK_LAYERS: Final = tuple(f"cloud.google.com/gce-topology-{one}" for one in ("block", "subblock", "host"))
 """Labels of nodes from the widest part of the network to the narrowest, which GKE sets on reserved, dense
 capacity (`layers`). Sources: AI Hypercomputer documentation, schedule-gke-workloads-tas; guides of llm-d,

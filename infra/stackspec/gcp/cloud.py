@@ -112,6 +112,7 @@ class GcpSpec(CloudModel):
         "checkpoint_addon",
         "readiness_addon",
         "homes_gib",
+        "first_rdma_zone",
     )
 
     cloud: Literal["gcp"]
@@ -146,6 +147,10 @@ class GcpSpec(CloudModel):
     """Networks of the NICs beside GPUs, where GKE supports both (A3 Ultra, A4). `managed`: by GKE, with
     DRANET; pods claim devices. `classic`: by this stack, with Network objects that pods name. Other types are
     always classic. Only with a cluster."""
+
+    first_rdma_zone: ZoneName | None = None
+    """Zone in which the Network objects of RDMA have names without the zone's letter (`rdma-0`); keep it when
+    its pools go. Null: the only zone. Required with `classic` RDMA in several zones."""
 
     pools: dict[str, GcpPoolSpec] = Field(default_factory=dict)
     """GKE settings of pools, by name; other pools have the defaults."""

@@ -38,6 +38,8 @@ GIB_ON_NODE = "/home/kubernetes/bin/gib"
 """Its folder on nodes in Google's manifests, which mount it."""
 _INSTALLED = "trainstack"  # folder of a file for each installed plugin
 NETWORK_RESOURCE = "networking.gke.io.networks"
+INTERFACES = "networking.gke.io/interfaces"
+"""Annotation of a pod with its networks, as JSON."""
 _DEVICES = "devices.gke.io/container"
 # Devices of the GPUs for the daemons; only the run's container requests GPUs.
 _GPU_DEVICES = [*(f"/dev/nvidia{index}" for index in range(8)), "/dev/nvidiactl", "/dev/nvidia-uvm"]
@@ -177,6 +179,13 @@ def installed(plugin: str, folder: str) -> str:
     return f"{folder}/{_INSTALLED}/{name}-{version}"
 
 
+def other_version(plugin: str) -> str | None:
+    """Return the image of the version that replaced a plugin which has to fit a pod's daemon; None: none."""
+    pairs = {image.rpartition(":")[0]: image for image in (TCPX_PLUGIN, TCPXO_PLUGIN)}
+    wanted = pairs.get(plugin.rpartition(":")[0], plugin)
+    return None if wanted == plugin else wanted
+
+
 def _plugin(image: str) -> PluginArgs:
     return {"image": image, "installed": installed(image, NVIDIA)}
 
@@ -189,7 +198,7 @@ def interfaces(networks: Sequence[str], first: int) -> dict[str, str]:
     ]
     return {
         "networking.gke.io/default-interface": "eth0",
-        "networking.gke.io/interfaces": json.dumps([*own, *further], separators=(",", ":")),
+        INTERFACES: json.dumps([*own, *further], separators=(",", ":")),
     }
 
 

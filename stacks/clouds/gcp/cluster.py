@@ -32,7 +32,7 @@ from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.model import demanded
 from infra.stackspec.rules.gcp.gpu_networks import fast_pools
 from stacks.clouds.gcp.alerting import alerting_on_gcp
-from stacks.clouds.gcp.gpu_networks import gpu_networks
+from stacks.clouds.gcp.gpu_networks import gpu_networks, pod_networks
 from stacks.clouds.gcp.pools import cpu_pool_args, gpu_pool_args, is_classic, pool_record
 from stacks.clouds.gcp.storage import GcpStore, alerts_on_gcp, store_on_gcp
 from stacks.clouds.gcp.teams import teams_on_gcp
@@ -166,15 +166,18 @@ class GcpCloud:
         """Node pools with their networks; GKE itself scales them and runs the device plugin."""
         made: list[pulumi.Resource] = []
         found = {}
+        fast = fast_pools(self._layout, self._on)
         networks = gpu_networks(
             self._spec.name,
-            fast_pools(self._layout, self._on),
+            fast,
+            first_rdma_zone=self._on.first_rdma_zone,
             project=self._on.project,
             region=self._spec.region,
             ranges=self._ranges,
             opts=self._on_gcp,
         )
         objects = networks.objects(cluster.inside)
+        names = pod_networks(fast, self._on.first_rdma_zone)
         for pool in self._layout.pools:
             opts = pulumi.ResourceOptions.merge(
                 self._on_gcp, pulumi.ResourceOptions(depends_on=waits_for(made))
@@ -198,7 +201,7 @@ class GcpCloud:
                 self._on,
                 component.labels,
                 region=self._spec.region,
-                networks=networks.names(pool.name),
+                networks=names.get(pool.name),
             )
         if self._layout.idle_minutes is not None:
             idle: GcpIdleNodesArgs = {"minutes": self._layout.idle_minutes}

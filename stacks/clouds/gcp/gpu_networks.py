@@ -10,10 +10,11 @@ from components.gcp.network.accelerators import (
     GcpAcceleratorNetworksArgs,
     NodeNetwork,
 )
+from components.gcp.network.interfaces import run_networks
 from components.gcp.network.objects import GcpNetworkObjects, GcpNetworkObjectsArgs
 from components.gcp.network.ranges import NetworkRanges
 from infra.catalog.gcp import facts
-from infra.catalog.gcp.gpu_networks import PLAIN, FastPool, object_part, set_of, slot
+from infra.catalog.gcp.gpu_networks import PLAIN, FastPool, first_zone, object_part, set_of, slot
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,10 @@ class NetworkSets:
     def attachments(self, pool: str) -> list[NodeNetwork] | None:
         """The additional networks of a pool; None where the stack makes none."""
         one = self._pool(pool)
-        return None if one is None else list(self._set(one).attachments[: _nics(one)])
-
-    def names(self, pool: str) -> list[str] | None:
-        """Networks that pods of a run on a pool use: the RDMA adapters where there are some."""
-        one = self._pool(pool)
         if one is None:
             return None
-        own = self._set(one).objects[: _nics(one)]
-        rdma = [each["name"] for each in own if each["device_mode"] == "RDMA"]
-        return rdma or [each["name"] for each in own]
+        nics = facts.gpu_networks[one.machine].total
+        return list(self.sets[set_of(one.machine, one.zone)].attachments[:nics])
 
     def objects(self, inside: pulumi.ResourceOptions) -> list[pulumi.Resource]:
         """The networks as objects of the cluster."""
@@ -54,14 +49,18 @@ class NetworkSets:
     def _pool(self, name: str) -> FastPool | None:
         return next((one for one in self.pools if one.name == name), None)
 
-    def _set(self, pool: FastPool) -> GcpAcceleratorNetworks:
-        return self.sets[set_of(pool.machine, pool.zone)]
+
+def pod_networks(pools: Sequence[FastPool], first_rdma_zone: str | None) -> dict[str, list[str]]:
+    """Networks that pods of a run name, by pool, of the pools whose networks the stack makes."""
+    first = first_zone(pools, first_rdma_zone)
+    return {pool.name: run_networks(pool.machine, _part(pool, first)) for pool in pools if pool.classic}
 
 
 def gpu_networks(
     stack: str,
     pools: Sequence[FastPool],
     *,
+    first_rdma_zone: str | None,
     project: str,
     region: str,
     ranges: NetworkRanges,
@@ -76,7 +75,7 @@ def gpu_networks(
     members: dict[str, list[FastPool]] = {}
     for pool in classic:
         members.setdefault(set_of(pool.machine, pool.zone), []).append(pool)
-    zones = [pool.zone for pool in classic if facts.gpu_networks[pool.machine].rdma_subnetworks]
+    first = first_zone(classic, first_rdma_zone)
     sets = {}
     for name, own in members.items():
         zone, plain = own[0].zone, name == PLAIN
@@ -88,15 +87,16 @@ def gpu_networks(
             "machines": list(dict.fromkeys(pool.machine for pool in own)),
             "gvnic": rdma.gvnic,
             "accelerators": ranges.accelerators if plain else rdma.adapters,
-            "part": "" if plain else object_part(zone, zones),
+            "part": _part(own[0], first),
         }
         former = [f"{stack}-{pool.name}" for pool in own] if plain else []
         sets[name] = GcpAcceleratorNetworks(f"{stack}-{name}", args, _formerly(former, opts))
     return NetworkSets(stack, classic, sets)
 
 
-def _nics(pool: FastPool) -> int:
-    return facts.gpu_networks[pool.machine].total
+def _part(pool: FastPool, first: str | None) -> str:
+    plain = set_of(pool.machine, pool.zone) == PLAIN
+    return "" if plain else object_part(pool.zone, first)
 
 
 def _formerly(names: Sequence[str], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:

@@ -84,6 +84,22 @@ def test_pools_of_a_cluster_get_networks_in_one_way(gcp: Values) -> None:
     stackspec.load("dev", copy.deepcopy(gcp), "f")  # with ranges of their own
 
 
+def test_objects_of_rdma_without_a_letter_are_in_a_zone_of_the_spec(gcp: Values) -> None:
+    pools = gcp["spec"]["layout"]["pools"]
+    pools[0] |= {**_ULTRA, "name": "h100", "max_nodes": 20}
+    put(gcp, ("on", "accelerator_networks"), "classic")
+    stackspec.load("dev", copy.deepcopy(gcp), "f")
+    pools.append({**_ULTRA, "name": "more", "zones": ["us-central1-a"]})
+    # The region has these machines in one zone.
+    assert {one.code for one in problems(gcp)} == {"first-rdma-zone-missing", "machine-not-in-zone"}
+    put(gcp, ("on", "first_rdma_zone"), "us-central1-b")
+    assert {one.code for one in problems(gcp)} == {"machine-not-in-zone"}
+    pools.pop()
+    stackspec.load("dev", copy.deepcopy(gcp), "f")
+    put(gcp, ("on", "first_rdma_zone"), "europe-west4-b")
+    assert paths(gcp) == {"on.first_rdma_zone"}
+
+
 def test_a_machine_that_is_not_supported_mixes_no_networks(gcp: Values) -> None:
     """Its only fix is another machine."""
     gcp["spec"]["layout"]["pools"].append({**_ULTRA, "machine": "a4x-maxgpu-4g-metal"})

@@ -12,6 +12,7 @@ from components.gcp.cluster.kubeconfig import kubeconfig
 from components.gcp.network.accelerators import GcpAcceleratorNetworks
 from components.gcp.network.objects import GcpNetworkObjects
 from components.gcp.network.ranges import plan_ranges
+from infra.catalog.gcp import facts
 from infra.catalog.gcp.gpu_networks import FastPool
 from infra.engine.plan import PreviewPlan
 from rehearsal.client import Rehearsal
@@ -25,6 +26,7 @@ from trainstack.plans.drains import drains
 
 Select = Callable[[Callable[[], None]], automation.Stack]
 Transform = Callable[[pulumi.ResourceTransformArgs], pulumi.ResourceTransformResult | None]
+ULTRA = "a3-ultragpu-8g"
 MACHINE, PROJECT, REGION, ZONE = "a3-megagpu-8g", "research", "us-central1", "us-central1-a"
 RANGES = plan_ranges("10.0.0.0/16", pods_per_node=32)
 NAMES = ("h100", "flex")
@@ -64,17 +66,19 @@ class Base:
         inside = kubernetes_provider("inside", kubeconfig=login, cluster=self.cluster.name)
         self.inside = pulumi.ResourceOptions(providers=[inside])
 
-    def nodes(self, name: str, networks: Sequence[Any]) -> None:
+    def nodes(self, name: str, networks: Sequence[Any], *, machine: str = MACHINE, zone: str = ZONE) -> None:
         """A pool of up to two machines in these networks."""
+        accelerator = facts.machine_type(machine).accelerator
         gcp.container.NodePool(
             f"dev-{name}-nodes",
             cluster=self.cluster.name,
             location=REGION,
-            node_locations=[ZONE],
+            node_locations=[zone],
             autoscaling={"total_min_node_count": 1, "total_max_node_count": 2},
             node_config={
-                "machine_type": MACHINE,
-                "guest_accelerators": [{"type": "nvidia-h100-mega-80gb", "count": 8}],
+                "machine_type": machine,
+                "spot": True,
+                "guest_accelerators": [{"type": accelerator, "count": 8}],
             },
             network_config={"additional_node_network_configs": [*networks]},
             opts=pulumi.ResourceOptions(provider=self.google),
@@ -120,12 +124,42 @@ def shared(*names: str) -> Callable[[], None]:
     def program() -> None:
         base = Base()
         pools = [FastPool(name, name, MACHINE, ZONE, 2, classic=True) for name in names]
-        made = gpu_networks("dev", pools, project=PROJECT, region=REGION, ranges=RANGES, opts=base.on_google)
-        made.objects(base.inside)
-        for pool in pools:
-            base.nodes(pool.name, made.attachments(pool.name) or ())
+        _made(base, pools)
 
     return program
+
+
+def rdma(*zones: str, first: str | None = None) -> Callable[[], None]:
+    """Pools of A3 Ultra, one in each zone, whose networks the stack makes."""
+
+    def program() -> None:
+        base = Base()
+        pools = [FastPool(zone, zone, ULTRA, f"{REGION}-{zone}", 2, classic=True) for zone in zones]
+        _made(base, pools, first=first and f"{REGION}-{first}")
+
+    return program
+
+
+def _made(base: Base, pools: Sequence[FastPool], first: str | None = None) -> None:
+    made = gpu_networks(
+        "dev",
+        pools,
+        first_rdma_zone=first,
+        project=PROJECT,
+        region=REGION,
+        ranges=RANGES,
+        opts=base.on_google,
+    )
+    made.objects(base.inside)
+    for pool in pools:
+        base.nodes(pool.name, made.attachments(pool.name) or (), machine=pool.machine, zone=pool.zone)
+
+
+def steps(stack: automation.Stack) -> Counter[tuple[str, str]]:
+    """Changes of a preview, by kind."""
+    plan = PreviewPlan()
+    cast(Any, plan.listening(lambda on_event: cast(Any, stack.preview(on_event=on_event))))(lambda _: None)
+    return Counter((step.operation, step.type.rpartition(":")[2]) for step in plan.steps)
 
 
 def devices(rehearsal: Rehearsal) -> dict[str, set[str]]:
@@ -143,6 +177,16 @@ def devices(rehearsal: Rehearsal) -> dict[str, set[str]]:
             for node in nodes
             if "gpu" in node.labels["node.kubernetes.io/instance-type"]
         }
+    finally:
+        state.close()
+
+
+def names(rehearsal: Rehearsal) -> set[str]:
+    """Network objects of the cluster."""
+    state = State(rehearsal.home / "state.sqlite")
+    try:
+        found = state.find(type="kubernetes:networking.gke.io/v1:Network")
+        return {str(one.inputs["metadata"]["name"]) for one in found}
     finally:
         state.close()
 
@@ -171,7 +215,32 @@ def test_networks_of_a_pool_become_those_of_all_and_its_nodes_stay(
     both.up(on_output=said.append)
     assert "K8S-GKE-001" not in "".join(said)
     assert devices(rehearsal) == {name: {f"vpc{number}" for number in range(1, 9)} for name in NAMES}
-    plan = PreviewPlan()
-    other = stack(shared(*reversed(NAMES)))
-    cast(Any, plan.listening(lambda on_event: cast(Any, other.preview(on_event=on_event))))(lambda _: None)
-    assert plan.steps == []
+    assert not steps(stack(shared(*reversed(NAMES))))
+
+
+def test_networks_of_a_zone_keep_their_names_when_others_come_and_go(
+    rehearsal: Rehearsal, stack: Select
+) -> None:
+    stack(rdma("b")).up()
+    plain = {"gvnic-1", *(f"rdma-{number}" for number in range(8))}
+    assert names(rehearsal) == plain
+    # An earlier zone comes, and the order of pools does not matter.
+    both = stack(rdma("a", "b", first="b"))
+    assert {operation for operation, _ in steps(both)} == {"create"}
+    said: list[str] = []
+    both.up(on_output=said.append)
+    assert "K8S-GKE-001" not in "".join(said)
+    assert names(rehearsal) == plain | {one.replace("-", "-a-", 1) for one in plain}
+    assert not steps(stack(rdma("b", "a", first="b")))
+    # Either leaves, and the other has what it had.
+    assert {operation for operation, _ in steps(stack(rdma("b")))} == {"delete"}
+    stack(rdma("a", first="b")).up()
+    assert names(rehearsal) == {one.replace("-", "-a-", 1) for one in plain}
+
+
+def test_a_pool_that_moves_to_another_zone_gets_other_objects(stack: Select) -> None:
+    """They cannot be changed: the API server would refuse another subnetwork of the same object."""
+    stack(rdma("b")).up()
+    done = steps(stack(rdma("a")))
+    assert done[("replace", "GKENetworkParamSet")] == 9
+    assert not [kind for operation, kind in done if operation == "update" and kind != "NodePool"]

@@ -2,12 +2,14 @@
 
 import datetime
 from dataclasses import replace
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 from pulumi import automation
 
+from infra.engine.plan import PlannedStep
 from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.outputs import jobs as job_outputs
 from infra.outputs.cluster import KEY
@@ -15,8 +17,8 @@ from tests.trainstack.cli.command import checked
 from tests.trainstack.cli.test_summary import preview
 from trainstack.cli.operations.jobs_in_use import UNKNOWN, JobsInUse, jobs_in_use, resume_queues
 from trainstack.cli.operations.preview import print_preview_json
-from trainstack.plans.jobs import BLOCKS, ENDS, STAYS, STOPS, JobEffect, RuntimeUse
-from trainstack.queues.state import Job, State
+from trainstack.plans.jobs import BLOCKS, ENDS, RESUBMIT, STAYS, STOPS, JobEffect, RuntimeUse
+from trainstack.queues.state import Condition, Job, State
 
 NOW = datetime.datetime(2026, 7, 1, tzinfo=datetime.UTC)
 
@@ -71,9 +73,21 @@ def test_an_uninstall_that_the_engine_refuses_has_a_fix() -> None:
 
 
 def test_every_effect_is_one_of_the_published_schema(capsys: pytest.CaptureFixture[str]) -> None:
-    found = [*_effects(STAYS, 1), *_effects(ENDS, 1), *_effects(STOPS, 1)]
+    found = [*_effects(STAYS, 1), *_effects(RESUBMIT, 1), *_effects(ENDS, 1), *_effects(STOPS, 1)]
     uses = [RuntimeUse("team-a", "old", "torch-l4", False)]
     jobs = JobsInUse(state=State(taken=NOW), effects=found, runtimes=uses, partly_unknown="HTTP503")
     print_preview_json(replace(preview(NOW.date()), jobs=jobs.lines()))
     kinds = [row["kind"] for row in checked(capsys.readouterr().out)["ends"]]
-    assert kinds == [ENDS, STOPS, STAYS, BLOCKS, UNKNOWN]
+    assert kinds == [ENDS, STOPS, RESUBMIT, STAYS, BLOCKS, UNKNOWN]
+
+
+def test_a_job_that_would_continue_stops_with_its_nodes() -> None:
+    held = Condition(true=True, reason="", message="", since=NOW)
+    (before,) = _effects(STAYS, 1)
+    job = replace(before.job, conditions={"QuotaReserved": held}, assigned={("l4", "cpu"): Decimal(1)})
+    nodes = {"labels": {"trainstack.dev/pool": "l4"}}
+    step = PlannedStep("replace", "aws:eks/nodeGroup:NodeGroup", "dev-l4-nodes", (), nodes)
+    found = JobsInUse(state=State(taken=NOW, jobs=(job,)), effects=[replace(before, job=job, why="networks")])
+    ((effect, text),) = found.lines([step])
+    assert effect == STOPS and "networks" in text
+    assert [effect for effect, _ in found.lines()] == [STAYS]

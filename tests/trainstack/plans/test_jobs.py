@@ -1,24 +1,32 @@
 """Jobs that a change of the queues ends, stops or leaves."""
 
 import datetime
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from infra.engine.plan import PlannedStep
+from smoke_training.launchers import kubernetes
+from smoke_training.launchers.fabrics import on_nodes
+from smoke_training.launchers.gcp import gke
+from smoke_training.launchers.runplan import RunPlan
 from trainstack.plans.jobs import (
     ENDS,
+    RESUBMIT,
     STAYS,
     STOPS,
     Removal,
     effects,
+    lost_networks,
     lost_runtimes,
     on_ending_nodes,
     removal,
     runtime_uses,
 )
 from trainstack.plans.leftovers import foreign, keeps
+from trainstack.queues import objects
 from trainstack.queues.state import ClusterQueue, Condition, Job, LocalQueue, State
 
 NOW = datetime.datetime(2026, 7, 1, tzinfo=datetime.UTC)
@@ -97,6 +105,70 @@ def test_a_removed_pool_stops_what_runs_on_it_and_a_moved_one_does_not() -> None
 
 def test_a_removed_queue_stops_its_jobs_where_their_namespace_stays() -> None:
     assert _effects(("renamed", "team-a", ["cpu", "l4"]), BOTH[1]) == {"runs": STOPS, "waits": STOPS}
+
+
+def _on_tcpxo(name: str, networks: list[str], *, by: str = "launcher", holding: bool = False) -> Job:
+    """A job on A3 Mega as the state has it from its Workload."""
+    plan = RunPlan(
+        name=name, image="example.com/train@sha256:0", command=("train.py",), nodes=1, gpus_per_node=8, cpu=1,
+        memory_gib=1, timeout_s=60,
+    )  # fmt: skip
+    (body,) = kubernetes.jobset(on_nodes(plan, gke.tcpxo(networks)))
+    template = body["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    if by == "annotation":
+        template = {"metadata": template["metadata"], "spec": {"containers": []}}
+    elif by == "requests":
+        requests = {**gke.network_requests(networks), "cpu": "1"}
+        template = {"spec": {"containers": [{"name": "run", "resources": {"requests": requests}}]}}
+    admission = {"clusterQueue": "team-a", "podSetAssignments": []}
+    rows = [{"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-07-01T00:00:00Z"}]
+    workload = {
+        "metadata": {
+            "namespace": "team-a", "name": f"job-{name}", "creationTimestamp": "2026-07-01T00:00:00Z",
+            "ownerReferences": [{"name": name, "uid": name}],
+        },
+        "spec": {"queueName": "default", "podSets": [{"name": "main", "count": 1, "template": template}]},
+        "status": {"admission": admission, "conditions": rows} if holding else {},
+    }  # fmt: skip
+    return objects.job(workload, {("team-a", "default"): "team-a"}, {})
+
+
+@pytest.mark.parametrize("by", ["launcher", "annotation", "requests"])
+def test_a_waiting_job_that_names_networks_of_before_must_be_submitted_again(by: str) -> None:
+    network = "kubernetes:networking.gke.io/v1:Network"
+    before, after = ["h100-vpc1", "h100-vpc2"], ["vpc1", "vpc2"]
+    state = [{"type": network, "inputs": {"metadata": {"name": name}}} for name in [*before, "vpc1"]]
+    lost = lost_networks(state, after)
+    assert lost == set(before)
+    jobs = (
+        _on_tcpxo("old", before, by=by),
+        _on_tcpxo("new", after, by=by),
+        _on_tcpxo("running", before, by=by, holding=True),
+    )
+    found = effects(replace(STATE, jobs=jobs), Removal(), _wanted(*BOTH), lost)
+    assert {one.job.name: one.effect for one in found} == {"old": RESUBMIT, "running": STAYS}
+
+
+def test_a_job_that_waits_with_another_version_of_its_daemon_must_be_submitted_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits = _on_tcpxo("old", ["vpc1"])
+    repository = gke.TCPXO_PLUGIN.rpartition(":")[0]
+    monkeypatch.setattr(gke, "TCPXO_PLUGIN", f"{repository}:v99")
+    jobs = (waits, _on_tcpxo("new", ["vpc1"]))
+    (found,) = effects(replace(STATE, jobs=jobs), Removal(), _wanted(*BOTH), ())
+    assert (found.job.name, found.effect) == ("old", RESUBMIT)
+    assert "v99" in str(found)
+
+
+@pytest.mark.parametrize("interfaces", ["no JSON", "{}", '[1, {"network": 2}]', '"text"'])
+def test_a_broken_annotation_names_no_networks(interfaces: str) -> None:
+    template = {"metadata": {"annotations": {gke.INTERFACES: interfaces}}, "spec": {"containers": []}}
+    workload = {
+        "metadata": {"namespace": "a", "name": "b", "creationTimestamp": "2026-07-01T00:00:00Z"},
+        "spec": {"podSets": [{"name": "main", "count": 1, "template": template}]},
+    }
+    assert objects.job(workload, {}, {}).pod_sets[0].networks == frozenset()
 
 
 @pytest.mark.parametrize("labels", [{"labels": {"trainstack.dev/pool": "l4"}},

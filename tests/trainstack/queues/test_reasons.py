@@ -12,7 +12,7 @@ from tests.trainstack.queues.samples import NOW, POOL, condition, hours, job, qu
 from trainstack.queues.pools import Capacity
 from trainstack.queues.positions import places
 from trainstack.queues.reasons import reason
-from trainstack.queues.state import AdmissionCheck, Job, LocalQueue, Node, Pod, State
+from trainstack.queues.state import AdmissionCheck, Flavor, Job, LocalQueue, Node, Pod, State
 
 UNUSED = (
     "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a100"
@@ -76,6 +76,21 @@ def test_gpus_that_are_free_on_too_many_nodes_are_fragmented() -> None:
 def test_nodes_that_are_free_and_far_apart_are_a_matter_of_topology() -> None:
     said = why(job("c", pods=2, conditions=refused(APART)))
     assert said.kind == "topology" and "16 GPUs" in said.text
+
+
+def test_nodes_without_the_labels_of_their_topology_are_named_with_the_label() -> None:
+    """As in a reservation that is not dense."""
+    block, host = "cloud.google.com/gce-topology-block", "kubernetes.io/hostname"
+    flavors = {POOL: Flavor(POOL, {"pool": POOL}, topology="network")}
+    waiting = job("c", pods=2, conditions=refused(APART))
+
+    def said(*labels: str) -> str:
+        nodes = [Node(f"n{one}", {"pool": POOL, **dict.fromkeys(labels, "x")}, 8) for one in range(2)]
+        levels = {"network": (block, host)}
+        return of(state([waiting], flavors=flavors, topologies=levels, nodes=tuple(nodes)), waiting).text
+
+    assert block in said(host) and POOL in said(host)
+    assert "16 GPUs" in said(host, block)
 
 
 def test_pods_with_nodes_are_starting() -> None:

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from infra.stackspec import StackSpec
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import real_cluster
 from rehearsal.realcluster.real_provider import admin_kubeconfig
-from stacks.queues import queue_objects, runtime_names
+from stacks.queues import network_names, queue_objects, runtime_names
 from trainstack.cli.operations.job_service import job_service
 from trainstack.collect.object_lists import ListRefusedError, listed
 from trainstack.plans.draining import Draining, resume
@@ -30,12 +30,14 @@ from trainstack.plans.drains import drains
 from trainstack.plans.jobs import (
     BLOCKS,
     ENDS,
+    RESUBMIT,
     STAYS,
     STOPS,
     JobEffect,
     Removal,
     RuntimeUse,
     effects,
+    lost_networks,
     lost_runtimes,
     on_ending_nodes,
     removal,
@@ -101,15 +103,19 @@ class JobsInUse:
 
     def _in_cluster(self, planned: Sequence[PlannedStep]) -> Iterator[tuple[str, str]]:
         assert self.state
-        named = {one.job.key for one in self.effects}
-        on_nodes = on_ending_nodes(self.state, planned, [*drains(planned)])
-        found = [*self.effects, *(one for one in on_nodes if one.job.key not in named)]
-        found.sort(key=lambda one: (ENDS, STOPS, STAYS).index(one.effect))
-        yield from ((one.effect, str(one)) for one in found)
+        found = {one.job.key: one for one in self.effects}
+        for one in on_ending_nodes(self.state, planned, [*drains(planned)]):
+            before = found.get(one.job.key)
+            if before is None:
+                found[one.job.key] = one
+            elif before.effect == STAYS:
+                found[one.job.key] = replace(one, why=f"{one.why}; {before.why}")
+        rows = sorted(found.values(), key=lambda one: (ENDS, STOPS, RESUBMIT, STAYS).index(one.effect))
+        yield from ((one.effect, str(one)) for one in rows)
         yield from ((BLOCKS, str(one)) for one in self.runtimes)
 
     def announce(self) -> None:
-        """Print the jobs that end, stop, stay or lose their identity, and the TrainJobs that keep a runtime.
+        """Print the effects on jobs, and the TrainJobs that keep a runtime.
 
         Of each effect, the first.
         """
@@ -231,7 +237,8 @@ def _found(
     records = HelmRecords(cluster, kept.keys() | {(one.namespace, name) for name, one in charts().items()})
     lost = lost_runtimes(resources, runtime_names(spec)) if spec else set[str]()
     named, unknown = _runtimes(cluster, removed, lost) if removed.flavors or lost else ([], "")
-    ended = [*effects(state, removed, wanted)]
+    networks = lost_networks(resources, network_names(spec)) if spec else set[str]()
+    ended = [*effects(state, removed, wanted, networks)]
     return JobsInUse(
         cluster,
         state,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from infra.catalog.gcp import facts, gpu_networks
+from infra.catalog.gcp import facts, gpu_networks, network
 from infra.catalog.gcp.fabrics import making
 from infra.errors import Problem
 from infra.stackspec.gcp.cloud import GcpSpec
@@ -28,11 +28,14 @@ def fast_pools(layout: ClusterLayout, cloud: GcpSpec) -> list[gpu_networks.FastP
     return found
 
 
-def shared_networks(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
+def shared_networks(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """Networks beside GPUs are of one kind in a cluster, and have addresses for all nodes that share them."""
     pools = fast_pools(layout, cloud)
     wanted = cloud.accelerator_networks or "managed"
     yield from gpu_networks.mixing_problems("on.accelerator_networks", wanted, pools)
     classic = [pool for pool in pools if pool.classic]
     yield from gpu_networks.zone_problems(classic)
+    yield from gpu_networks.first_zone_problems("on.first_rdma_zone", cloud.first_rdma_zone, classic)
+    if cloud.first_rdma_zone is not None:
+        yield from network.zone_problem("on.first_rdma_zone", spec.region, cloud.first_rdma_zone)
     yield from gpu_networks.room_problems("layout.network_cidr", layout.network_cidr, classic)
