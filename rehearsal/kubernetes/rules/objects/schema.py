@@ -13,7 +13,7 @@ from rehearsal.core.validate import nearest
 from rehearsal.kubernetes.rules.accessors import mapping, rows
 from rehearsal.kubernetes.rules.violations import duplicate, invalid, required, unsupported
 
-_FILE = Path(__file__).with_name("crd_schemas.json")
+_FILES = [Path(__file__).with_name(f"{name}_schemas.json") for name in ("crd", "gke")]
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "integer": (int,),
     "number": (int, float),
@@ -23,8 +23,10 @@ _AT_ROOT = ("apiVersion", "kind", "metadata", "status")
 
 @functools.cache
 def known() -> Mapping[str, Mapping[str, Any]]:
-    """`apiVersion` -> kind -> schema: definitions in crd_schemas.json."""
-    found: Mapping[str, Mapping[str, Any]] = json.loads(_FILE.read_text())["schemas"]
+    """`apiVersion` -> kind -> schema: definitions of Kueue's kinds and of those of GKE."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for file in _FILES:
+        found |= json.loads(file.read_text())["schemas"]
     return found
 
 

@@ -38,6 +38,25 @@ def test_a_custom_object_must_fit(change: dict[str, object], path: str, words: s
     assert words in faults[path]
 
 
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"autoscalingPolicy": {"consolidationDelayMinutes": 1440}, "priorities": [{"spot": True}]}, None),
+        (
+            {"autoscalingPolicy": {"consolidationDelayMinutes": 1441}},
+            "spec.autoscalingPolicy.consolidationDelayMinutes",
+        ),
+        ({"autoscalingPolicy": {"idleMinutes": 5}}, "spec.autoscalingPolicy.idleMinutes"),
+        ({"whenUnsatisfiable": "Wait"}, "spec.whenUnsatisfiable"),
+        ({"idleMinutes": 5}, "spec.idleMinutes"),
+    ],
+)
+def test_a_class_of_gke_must_fit(change: dict[str, object], path: str | None) -> None:
+    found = schema.known()["cloud.google.com/v1"]["ComputeClass"]
+    faults = [fault.path for fault in schema.misfits(found, {"spec": change})]
+    assert faults == ([path] if path else [])
+
+
 @pytest.mark.parametrize(("kind", "fits"), [("ProvisioningRequestConfig", True), ("-config", False)])
 def test_patterns_in_the_syntax_of_go(kind: str, fits: bool) -> None:
     found = schema.known()["kueue.x-k8s.io/v1beta2"]["AdmissionCheck"]
