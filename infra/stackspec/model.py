@@ -128,6 +128,11 @@ BillingAccount = Annotated[
 ]
 """A billing account of Google Cloud."""
 
+Currency = Annotated[
+    str, _form(r"^([A-TV-Z][A-Z]{2}|U[A-RT-Z][A-Z]|US[A-CE-Z])$", "a code of ISO 4217 such as EUR, not USD")
+]
+"""A currency other than US dollars."""
+
 Principal = Annotated[
     str,
     _form(

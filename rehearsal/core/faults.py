@@ -180,6 +180,8 @@ class Faults(BaseModel):
     apis: tuple[str, ...] | None = None
     """APIs that are enabled in a Google Cloud project at the start, such as `storage.googleapis.com`; None:
     all."""
+    billing_currency: str = "USD"
+    """Currency of the billing account of a Google Cloud project."""
     org_policies: tuple[OrgPolicy, ...] = ()
     """Constraints that an organization of Google Cloud enforces."""
     organization: Organization = Organization()

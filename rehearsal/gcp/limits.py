@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rehearsal.core.faults import Faults, read
 from rehearsal.core.model import Call, EmulatedCloud, InitFailedError, Properties, Record, RefusalError
+from rehearsal.core.properties import at
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 from rehearsal.gcp import apis, organization_policies
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from infra.catalog.demand import Demand
     from infra.catalog.gcp.quotas import Shortfall
 
+_BUDGET = "gcp:billing/budget:Budget"
 _SERVICE = "gcp:projects/service:Service"
 # "Too many operations: cluster ... hits the concurrent operations quota 5"; the provider retries since
 # GoogleCloudPlatform/magic-modules pull request 8828, so that pools of one cluster wait for each other.
@@ -71,6 +73,8 @@ class Limited(Wrapper):
         api = apis.needed(call.type)
         if api and api[0] not in self._enabled(scenario, project, api[0]):
             raise apis.disabled(*api, project)
+        if call.type == _BUDGET:
+            _refuse_currency(inputs, scenario.billing_currency)
         if scenario.org_policies:
             organization_policies.refuse(scenario, call.type, inputs, project, self._cluster_of(inputs))
         if scenario.quotas and call.type in (CLUSTER, POOL):
@@ -140,6 +144,20 @@ class Limited(Wrapper):
                     "available to fulfill the request.  '(resource type:compute)'."
                 )
                 raise InitFailedError(id, outputs, [message])
+
+
+def _refuse_currency(inputs: Properties, currency: str) -> None:
+    """Raise RefusalError for a budget in another currency than the billing account's.
+
+    Source: billingbudgets v1, BudgetAmount.specifiedAmount; the text: hashicorp/terraform-provider-google
+    issue 11615.
+    """
+    named = at(inputs, "amount.specifiedAmount.currencyCode")
+    if named not in (None, currency):
+        text = (
+            "Error 400: Request contains an invalid argument. (property amount.specifiedAmount.currencyCode)"
+        )
+        raise RefusalError("badRequest", text, f"Name {currency}, the currency of the billing account.")
 
 
 _busy: Counter[str] = Counter()

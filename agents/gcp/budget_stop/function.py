@@ -19,7 +19,9 @@ from agents.gcp.budget_stop import running
 from agents.gcp.budget_stop.rest import GoogleApis
 
 SETTINGS = "TRAINSTACK_BUDGETS"
-"""JSON: stack, project, region, bucket, budgets (name, scope, value, over_budget), as labels have them."""
+"""JSON: stack, project, region, bucket, budgets (name, scope, value, over_budget), as labels have them; with
+`currency` (code, per_usd) where the billing account is not in US dollars."""
+_DOLLARS: Mapping[str, Any] = {"code": "USD", "per_usd": 1.0}
 AUDIT = "audit"
 EVENT = "budget-stop"
 _MONTH = datetime.timedelta(days=32)
@@ -40,7 +42,7 @@ def act(
     message: Mapping[str, Any], settings: Mapping[str, Any], google: GoogleApis, now: datetime.datetime
 ) -> dict[str, Any]:
     """Stop or report the workloads of the budget if it is used up; returns the actions by name."""
-    budget = spent(message, settings["budgets"], now)
+    budget = spent(message, settings["budgets"], now, settings.get("currency") or _DOLLARS)
     if budget is None or not budget.used_up:
         return {"over": [], "done": []}
     place = settings["project"], settings["region"]
@@ -65,22 +67,24 @@ def act(
 
 
 def spent(
-    message: Mapping[str, Any], budgets: Sequence[Mapping[str, str]], now: datetime.datetime
+    message: Mapping[str, Any],
+    budgets: Sequence[Mapping[str, str]],
+    now: datetime.datetime,
+    currency: Mapping[str, Any] = _DOLLARS,
 ) -> SpendingBudget | None:
     """The budget of a message; None for one of another stack or another month.
 
     Source: Cloud Billing documentation, "Notification format" (schema 1.0). Raises ValueError for a currency
-    other than that of the limits, US dollars.
+    other than that of the limits.
     """
     row = next((one for one in budgets if one["name"] == message.get("budgetDisplayName")), None)
     began = datetime.datetime.fromisoformat(str(message["costIntervalStart"]))
     if row is None or now - began > _MONTH:
         return None
-    if message["currencyCode"] != "USD":
-        raise ValueError(f"{row['name']} is in {message['currencyCode']}, not in USD")
-    return SpendingBudget(
-        **row, limit_usd=float(message["budgetAmount"]), spent_usd=float(message["costAmount"])
-    )
+    if message["currencyCode"] != currency["code"]:
+        raise ValueError(f"{row['name']} is in {message['currencyCode']}, not in {currency['code']}")
+    limit, cost = (float(message[key]) / currency["per_usd"] for key in ("budgetAmount", "costAmount"))
+    return SpendingBudget(**row, limit_usd=limit, spent_usd=cost)
 
 
 def _carried_out(decision: Decision, google: GoogleApis) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
@@ -13,6 +13,7 @@ from infra.catalog.gcp import facts
 from infra.catalog.money import amount_problems, email_problems
 from infra.errors import UserError
 from infra.naming import sanitize
+from infra.stackspec.gcp.cloud import BillingCurrencySpec
 
 # Share of the limit, and whether it is spent or expected to be spent by the end of the month.
 WARNINGS = ((0.5, "CURRENT_SPEND"), (0.8, "CURRENT_SPEND"), (1.0, "CURRENT_SPEND"), (1.0, "FORECASTED_SPEND"))
@@ -38,12 +39,14 @@ class GcpBudgetArgs(TypedDict):
     project_number: pulumi.Input[str]
     """Number of the stack's project: the Budget API returns this, so an id would look changed every time."""
     billing_account: str
-    """The account that pays for the project; US dollars have to be its currency."""
+    """The account that pays for the project."""
     label_key: str
     label_value: str
     """The label that every resource of the stack carries."""
     monthly_limit_usd: float
     """Limit of the cost of the whole stack in a calendar month, in USD."""
+    currency: NotRequired[BillingCurrencySpec | None]
+    """The account's, where it is not US dollars."""
     alert_emails: Sequence[str]
     """Addresses for warnings, one to five; for more, use the address of a mailing list."""
 
@@ -65,9 +68,9 @@ class GcpBudget(Component):
     Cloud Monitoring, which needs no confirmation. There is no topic: Cloud Billing's publisher would need a
     role on it, which new organizations forbid (ADR 68).
 
-    An account in another currency rejects the budget, rather than take euros for dollars. No budget covers a
-    team: teams share nodes, which carry no team's label. The split of nodes by namespace that GKE offers is
-    in the detailed billing export, which no budget reads.
+    An account in another currency than the given one rejects the budget, rather than take euros for dollars.
+    No budget covers a team: teams share nodes, which carry no team's label. The split of nodes by namespace
+    that GKE offers is in the detailed billing export, which no budget reads.
 
     Untested in a real project.
     """
@@ -94,7 +97,7 @@ class GcpBudget(Component):
             f"{name}-budget",
             billing_account=args["billing_account"],
             display_name=sanitize(f"{name}-monthly", max_length=_NAME_LENGTH),
-            amount={"specified_amount": amount(args["monthly_limit_usd"])},
+            amount={"specified_amount": amount(args["monthly_limit_usd"], args.get("currency"))},
             budget_filter={
                 "projects": [project],
                 "labels": {args["label_key"]: args["label_value"]},
@@ -112,8 +115,16 @@ class GcpBudget(Component):
         )
 
 
-def amount(usd: float) -> gcp.billing.BudgetAmountSpecifiedAmountArgsDict:
-    """Whole dollars, and the rest in billionths: cents, where there are any."""
+def amount(
+    usd: float, currency: BillingCurrencySpec | None = None
+) -> gcp.billing.BudgetAmountSpecifiedAmountArgsDict:
+    """The amount in the currency of the account: dollars to the cent, others in whole units.
+
+    The Budget API takes only the account's currency (billingbudgets v1, BudgetAmount.specifiedAmount:
+    `currencyCode` is optional, and must match). It is named: an account in another one rejects the budget.
+    """
+    if currency is not None:
+        return {"currency_code": currency.code, "units": str(math.ceil(usd * currency.per_usd))}
     cents = round(usd * 100)
     found: gcp.billing.BudgetAmountSpecifiedAmountArgsDict = {
         "currency_code": "USD",

@@ -13,6 +13,7 @@ from infra.catalog.gcp import facts
 from infra.catalog.money import amount_problems, email_problems
 from infra.errors import UserError
 from infra.naming import TAG_PREFIX, sanitize
+from infra.stackspec.gcp.cloud import BillingCurrencySpec
 
 _NAME = 60  # pulumi-gcp 10.2.0, billing.Budget (display_name)
 
@@ -47,6 +48,7 @@ def scoped_budget(
     billing_account: str,
     project_number: pulumi.Input[str],
     topic: pulumi.Input[str],
+    currency: BillingCurrencySpec | None = None,
 ) -> gcp.billing.Budget:
     """A monthly budget that sends mail, and publishes the costs to a topic.
 
@@ -64,7 +66,7 @@ def scoped_budget(
         own,
         billing_account=billing_account,
         display_name=budget_name(stack, args["scope"], args["value"]),
-        amount={"specified_amount": amount(args["monthly_usd"])},
+        amount={"specified_amount": amount(args["monthly_usd"], currency)},
         budget_filter={
             "projects": [pulumi.Output.concat("projects/", project_number)],
             "labels": {f"{TAG_PREFIX}-{args['scope']}": args["value"]},

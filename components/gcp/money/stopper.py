@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Final, TypedDict
+from typing import Any, Final, NotRequired, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
@@ -15,6 +15,7 @@ from components.gcp.functions.function import GcpFunction
 from components.gcp.jobs.roles import role_id
 from components.gcp.money.scopes import ScopeArgs, scoped_budget
 from infra.catalog.gcp.deploying import PUBLISHER
+from infra.stackspec.gcp.cloud import BillingCurrencySpec
 
 # Cancelling takes a second each.
 _TIMEOUT_S: Final = 300
@@ -41,7 +42,9 @@ class GcpBudgetStopArgs(TypedDict):
     project_number: pulumi.Input[str]
     """Number of that project: the Budget API returns this."""
     billing_account: str
-    """The account that pays for the project; US dollars have to be its currency."""
+    """The account that pays for the project."""
+    currency: NotRequired[BillingCurrencySpec | None]
+    """The account's, where it is not US dollars."""
     region: str
     """Region of jobs and function."""
     stack: str
@@ -89,6 +92,7 @@ class GcpBudgetStop(Component):
                 billing_account=args["billing_account"],
                 project_number=args["project_number"],
                 topic=topic.id,
+                currency=args.get("currency"),
             )
             for one in args["scopes"]
         ]
@@ -126,7 +130,13 @@ class GcpBudgetStop(Component):
             }
             for budget, one in zip(budgets, args["scopes"], strict=True)
         ]
-        place = {"stack": args["stack"], "project": args["project"], "region": args["region"]}
+        place: dict[str, Any] = {
+            "stack": args["stack"],
+            "project": args["project"],
+            "region": args["region"],
+        }
+        if currency := args.get("currency"):
+            place["currency"] = currency.model_dump()
         settings = pulumi.Output.all(
             bucket=args["artifact_bucket"],
             budgets=pulumi.Output.all(*(pulumi.Output.from_input(row) for row in rows)),

@@ -7,6 +7,7 @@ from pydantic import Field
 from infra.stackspec.model import (
     BillingAccount,
     CloudModel,
+    Currency,
     DatabaseTier,
     DiskImage,
     Model,
@@ -18,6 +19,16 @@ from infra.stackspec.model import (
 
 # The minimum of regional Filestore.
 _HOMES_GIB = 100
+
+
+class BillingCurrencySpec(Model):
+    """The currency of a billing account, in which its budgets are."""
+
+    code: Currency
+    """Its code, such as `EUR`. It depends on the country of the account, and does not change."""
+
+    per_usd: Annotated[float, Field(gt=0)]
+    """Amount of it for one US dollar, such as 0.92. Preflight prints the rate of Google's price list."""
 
 
 class MaintenanceSpec(Model):
@@ -123,6 +134,10 @@ class GcpSpec(CloudModel):
 
     billing_account: BillingAccount
     """The billing account of the project, which has its budget."""
+
+    billing_currency: BillingCurrencySpec | None = None
+    """Currency of the billing account where it is not US dollars. Amounts in this file stay in dollars; the
+    budgets in Cloud Billing are converted."""
 
     admins: Annotated[tuple[Principal, ...], Field(min_length=1)] = ()
     """Administrators of the cluster, including the deployer: `user:`, `group:` or `serviceAccount:` and an

@@ -289,6 +289,7 @@ class GcpCloud:
                 "label_key": label,
                 "label_value": self._labels[label],
                 "monthly_limit_usd": wanted.monthly_usd,
+                "currency": self._on.billing_currency,
                 "alert_emails": wanted.alert_emails,
             },
             self._on_gcp,

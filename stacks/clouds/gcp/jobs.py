@@ -281,6 +281,7 @@ class GcpJobs:
                 "project": self._on.project,
                 "project_number": self._number,
                 "billing_account": self._on.billing_account,
+                "currency": self._on.billing_currency,
                 "region": spec.region,
                 "stack": self._labels[f"{TAG_PREFIX}-stack"],
                 "scopes": scopes,

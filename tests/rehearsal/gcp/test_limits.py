@@ -243,6 +243,17 @@ def test_members_of_the_organization_may_have_roles(project: Driver, member: str
     project.create("projects/iAMMember:IAMMember", "x", **MEMBER, member=member)
 
 
+def test_a_budget_is_in_the_currency_of_the_account(project: Driver) -> None:
+    given(project, billing_currency="EUR")
+    budget: dict[str, Any] = {"billingAccount": "012345-6789AB-CDEF01", "thresholdRules": []}
+    with pytest.raises(RefusalError, match="Error 400: Request contains an invalid argument"):
+        project.create(
+            "billing/budget:Budget", "x", **budget, amount={"specifiedAmount": {"currencyCode": "USD"}}
+        )
+    for amount in ({"currencyCode": "EUR", "units": "5"}, {"units": "5"}):
+        project.create("billing/budget:Budget", "x", **budget, amount={"specifiedAmount": amount})
+
+
 def test_a_sixth_operation_on_a_cluster_waits(project: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     project.create(CLUSTER, "gke", **BASE)
     inside, at_once, most = project.cloud.inside, threading.Semaphore(0), [0, 0]  # type: ignore[attr-defined]

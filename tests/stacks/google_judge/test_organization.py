@@ -47,7 +47,7 @@ def scenario(*constraints: OrgPolicy, **organization: Any) -> Faults:
 
 def refused(stack: str, faults: Faults) -> set[str]:
     """Constraints of which the emulated services report a violation."""
-    found = set()
+    found: set[str] = set()
     cluster: Mapping[str, Any] = {}
     for token, _, inputs in requested(stack):
         cluster = inputs if token.endswith(":Cluster") else cluster

@@ -30,6 +30,8 @@ METHODS: Final[Mapping[str, ApiMethod]] = {
     "cloudbilling.projects.getBillingInfo": ApiMethod(
         f"{_BILLING}/{{name}}/billingInfo", right="resourcemanager.projects.get"
     ),
+    # The public price list.
+    "cloudbilling.services.skus.list": ApiMethod(f"{_BILLING}/{{parent}}/skus"),
     "cloudquotas.projects.locations.quotaPreferences.list": ApiMethod(
         f"{_QUOTAS}/{{parent}}/quotaPreferences", page={"pageSize": 100}, right="cloudquotas.quotas.get"
     ),

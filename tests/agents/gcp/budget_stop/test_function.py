@@ -156,6 +156,17 @@ def test_euros_are_not_taken_for_dollars(google: Google) -> None:
         act(google, message(currencyCode="EUR"))
 
 
+def test_amounts_of_an_account_in_another_currency_are_recorded_in_dollars(google: Google) -> None:
+    google.job("hers", stack="small", person="eve")
+    euros = {**SETTINGS, "currency": {"code": "EUR", "per_usd": 0.5}}
+    found = message(300, budgetAmount=250, currencyCode="EUR")
+    function.act(found, euros, Apis(google.environment, REGION), NOW)
+    (record,) = google.objects.values()
+    assert (record["limit_usd"], record["spent_usd"], record["outcome"]) == (500, 600, "stopped")
+    with pytest.raises(ValueError, match="USD"):
+        function.act(message(), euros, Apis(google.environment, REGION), NOW)
+
+
 def test_a_message_arrives_as_a_cloud_event(google: Google, monkeypatch: pytest.MonkeyPatch) -> None:
     google.job("hers", stack="small", person="eve")
     for key, value in google.environment.items():

@@ -7,6 +7,7 @@ import pytest
 
 from components.gcp.money.budget import GcpBudget, GcpBudgetArgs, amount
 from infra.errors import UserError
+from infra.stackspec.gcp.cloud import BillingCurrencySpec
 from rehearsal.gcp.rules import BOOK
 from tests.components.graph import Graph, deploy_graph
 
@@ -89,6 +90,16 @@ def test_an_amount_is_exact_to_the_cent(usd: float, units: str, nanos: int | Non
     assert (found["units"], found.get("nanos")) == (units, nanos)
     # In another currency the account refuses it; without a currency it would take euros for dollars.
     assert found["currency_code"] == "USD"
+
+
+@pytest.mark.parametrize(("usd", "units"), [(1000.0, "920"), (0.1, "1"), (999.5, "920")])
+def test_an_amount_in_another_currency_is_rounded_up_to_whole_units(usd: float, units: str) -> None:
+    currency = BillingCurrencySpec(code="EUR", per_usd=0.92)
+    assert amount(usd, currency) == {"currency_code": "EUR", "units": units}
+    assert budget(made(currency=currency))["amount"]["specifiedAmount"] == {
+        "currencyCode": "EUR",
+        "units": "18400",
+    }
 
 
 def test_a_long_name_is_shown_in_full_or_with_a_digest() -> None:

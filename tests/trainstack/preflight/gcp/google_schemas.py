@@ -13,7 +13,12 @@ from trainstack.preflight.gcp.methods import METHODS
 
 FILE: Final = Path(__file__).with_name("google_schemas.json")
 ROOTS: Final = {
-    "cloudbilling.v1": ("BillingAccount", "ProjectBillingInfo", "TestIamPermissionsResponse"),
+    "cloudbilling.v1": (
+        "BillingAccount",
+        "ListSkusResponse",
+        "ProjectBillingInfo",
+        "TestIamPermissionsResponse",
+    ),
     "cloudresourcemanager.v3": ("Project", "TestIamPermissionsResponse"),
     "cloudscheduler.v1": ("ListLocationsResponse",),
     "compute.v1": (

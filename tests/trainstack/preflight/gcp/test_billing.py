@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from tests.trainstack.preflight.gcp.asking import BILLING, DENIED, ID, Google, asked, project
 from trainstack.preflight.answers import State
 from trainstack.preflight.gcp import billing
 
+RATES = "cloudbilling.services.skus.list"
 INFO, ACCOUNT, TEST = (
     "cloudbilling.projects.getBillingInfo",
     "cloudbilling.billingAccounts.get",
@@ -25,10 +28,39 @@ def info(**changes: Any) -> Any:
     return answer
 
 
-def test_an_account_in_another_currency_takes_no_budget_in_dollars() -> None:
-    google = Google({ACCOUNT: {"name": NAME, "open": True, "currencyCode": "EUR"}, TEST: {"permissions": []}})
+@pytest.mark.parametrize(
+    ("currency", "written", "states", "fact"),
+    [
+        ("EUR", None, [State.SHORT, State.READY], "{code: EUR, per_usd: 0.92}"),
+        ("EUR", {"code": "GBP", "per_usd": 0.8}, [State.SHORT, State.READY], "{code: EUR, per_usd: 0.92}"),
+        ("EUR", {"code": "EUR", "per_usd": 0.9}, [State.READY], None),
+        ("EUR", {"code": "EUR", "per_usd": 0.5}, [State.NOTE, State.READY], "{code: EUR, per_usd: 0.92}"),
+        ("USD", {"code": "EUR", "per_usd": 0.9}, [State.SHORT, State.READY], "Remove on.billing_currency"),
+        ("USD", None, [State.READY], None),
+    ],
+)
+def test_budgets_are_in_the_currency_of_the_account(
+    currency: str, written: Any, states: list[State], fact: str | None
+) -> None:
+    every = [f"billing.budgets.{verb}" for verb in ("create", "delete", "get", "update")]
+    google = Google(
+        {
+            ACCOUNT: {"name": NAME, "open": True, "currencyCode": currency},
+            TEST: {"permissions": every},
+            RATES: {"skus": [{"pricingInfo": [{"currencyConversionRate": 0.92}]}]},
+        }
+    )
+    found = asked(billing.account, project(google, on__billing_currency=written))
+    assert [one.state for one in found] == states
+    assert fact is None or fact in found[0].fix
+    assert all(given["currencyCode"] == currency for given in google.given(RATES))
+
+
+def test_a_price_list_without_the_currency_leaves_the_rate_open() -> None:
+    account = {"name": NAME, "open": True, "currencyCode": "XAF"}
+    google = Google({ACCOUNT: account, TEST: {"permissions": []}, RATES: DENIED})
     found = asked(billing.account, project(google))
-    assert found[0].state is State.SHORT and "EUR" in found[0].text
+    assert found[0].state is State.SHORT and "code: XAF" in found[0].fix
 
 
 def account(granted: list[str], **about: Any) -> Any:
