@@ -1,6 +1,7 @@
-"""Resources with user data that a plan deletes, and those that stay."""
+"""Resources with user data that a plan deletes or shrinks, and those that stay."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from infra.engine.plan import PlannedStep
 
@@ -28,6 +29,23 @@ def losses(steps: Iterable[PlannedStep]) -> Iterator[str]:
         if lost is not None and step.operation in ("delete", "replace"):
             why = f", because of {', '.join(step.changed)}" if step.operation == "replace" else ""
             yield f"{step.name} ({_kind(step.type)}) with {lost}{why}"
+
+
+def shrinks(steps: Iterable[PlannedStep]) -> Iterator[str]:
+    """One line for each file system that gets smaller."""
+    for step in steps:
+        if step.type != "gcp:filestore/instance:Instance" or step.operation != "update":
+            continue
+        before, after = (_gib(inputs) for inputs in (step.before, step.inputs))
+        if after < before:
+            yield (
+                f"{step.name} from {before:g} to {after:g} GiB: its speed falls with its size, and Filestore"
+                " refuses to shrink below what is used"
+            )
+
+
+def _gib(inputs: Mapping[str, Any]) -> float:
+    return float((inputs.get("fileShares") or {}).get("capacityGb") or 0)
 
 
 def keeps(kept: Iterable[tuple[str, str]]) -> Iterator[str]:

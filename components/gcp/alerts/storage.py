@@ -36,7 +36,7 @@ class WatchedHomesArgs(TypedDict):
     """Its name."""
     location: str
     """Its zone, or the region."""
-    limit_gib: float
+    limit_gib: pulumi.Input[float]
     """GiB above which an alert is sent."""
 
 
@@ -127,7 +127,8 @@ def _homes(wanted: WatchedHomesArgs) -> dict[str, Any]:
             instance_name=name,
         )
     )
-    return {"filter": asked, **_when("COMPARISON_GT", wanted["limit_gib"] * _GIB, "ALIGN_MEAN")}
+    limit = pulumi.Output.from_input(wanted["limit_gib"]).apply(lambda gib: gib * _GIB)
+    return {"filter": asked, **_when("COMPARISON_GT", limit, "ALIGN_MEAN")}
 
 
 def _bucket(bucket: pulumi.Input[str], limit_gb: float) -> dict[str, Any]:
@@ -144,7 +145,7 @@ def _of(resource: str, metric: str, **labels: str) -> str:
     )
 
 
-def _when(comparison: str, value: float, aligner: str) -> dict[str, Any]:
+def _when(comparison: str, value: pulumi.Input[float], aligner: str) -> dict[str, Any]:
     return {
         "comparison": comparison,
         "threshold_value": value,

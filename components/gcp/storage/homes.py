@@ -20,26 +20,34 @@ _ENFORCED = f"{7 * 86400}s"
 _KIND = "file.googleapis.com/Instance"
 # A backup plan has an id of at most 63 characters.
 _ID = 63
+_SIZE = ["fileShares.capacityGb"]
 
 
-class GcpHomesArgs(TypedDict):
-    """Location, clients and key of the homes."""
+class HomesArgs(TypedDict):
+    """Size, clients and copies of homes."""
 
-    region: str
-    """The region, such as `us-central1`."""
     zone: NotRequired[str]
     """The one zone of the homes, for half the price; they are lost with it. Default: homes are in several
     zones."""
     capacity_gib: int
-    """Size in GiB; the steps depend on the tier (see the catalog). It can grow."""
-    network_name: pulumi.Input[str]
-    """Name of the VPC network of its clients, which has private service access."""
+    """Size in GiB; the steps depend on the tier (see the catalog). It can grow and shrink."""
+    at_first: NotRequired[bool]
+    """Whether the size is that of a new instance alone: one that exists keeps its own. Default: no."""
     client_cidrs: Sequence[str]
     """Address ranges of the nodes, the only clients."""
-    key_id: pulumi.Input[str]
-    """Key of Cloud KMS in the region, which Filestore may use."""
     backups: NotRequired[bool]
     """Whether there are daily backups, which outlive the stack. Default: yes."""
+
+
+class GcpHomesArgs(HomesArgs):
+    """Location and key of the homes."""
+
+    region: str
+    """The region, such as `us-central1`."""
+    network_name: pulumi.Input[str]
+    """Name of the VPC network of its clients, which has private service access."""
+    key_id: pulumi.Input[str]
+    """Key of Cloud KMS in the region, which Filestore may use."""
     protect: NotRequired[bool]
     """Whether Filestore refuses to delete the instance. Default: yes."""
 
@@ -63,6 +71,8 @@ class GcpHomes(Component):
     """Name of the instance."""
     location: str
     """Its zone, or the region."""
+    capacity_gib: pulumi.Output[int]
+    """Size of the instance in GiB."""
 
     def __init__(self, name: str, args: GcpHomesArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
@@ -97,8 +107,11 @@ class GcpHomes(Component):
                 }
             ],
             deletion_protection_enabled=args.get("protect", True),
-            opts=self.child(),
+            opts=self.child(
+                pulumi.ResourceOptions(ignore_changes=_SIZE if args.get("at_first") else None),
+            ),
         )
+        self.capacity_gib = instance.file_shares.capacity_gb
         kept = self._backups(name, args, instance) if args.get("backups", True) else []
         self.instance = after(instance.name, kept)
         self.address = after(instance.networks.apply(lambda found: _first(found[0].ip_addresses)), kept)

@@ -12,7 +12,7 @@ from components.gcp.encryption import encryption_key
 from components.gcp.storage.access_log import GcpAccessLog
 from components.gcp.storage.bucket import GcpBucket, GcpBucketArgs
 from components.gcp.storage.copies import GcpLustreCopies
-from components.gcp.storage.homes import GcpHomes, GcpHomesArgs
+from components.gcp.storage.homes import GcpHomes, GcpHomesArgs, HomesArgs
 from components.gcp.storage.lustre import GcpLustre
 
 SHARED = "shared/"
@@ -33,19 +33,6 @@ class LustreArgs(TypedDict):
     """Storage in GiB; the steps depend on the throughput (see the catalog)."""
     throughput_mb_s_per_tib: int
     """125, 250, 500 or 1000 MB/s per TiB; another value is another file system."""
-
-
-class HomesArgs(TypedDict):
-    """The file system for homes."""
-
-    capacity_gib: int
-    """Size in GiB; the steps depend on the tier (see the catalog). It can grow."""
-    zone: NotRequired[str]
-    """The one zone of the homes, for half the price; they are lost with it. Default: several zones."""
-    client_cidrs: Sequence[str]
-    """Address ranges of the nodes, the only clients."""
-    backups: NotRequired[bool]
-    """Whether there are daily backups, which outlive the stack. Default: yes."""
 
 
 class GcpStorageArgs(TypedDict):

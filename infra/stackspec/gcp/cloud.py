@@ -189,12 +189,13 @@ class GcpSpec(CloudModel):
 
     homes_gib: Annotated[int, Field(ge=100)] | None = None
     """Size of the home directories (`data.homes`) in GiB, on regional Filestore, which can grow and shrink;
-    null: 100, the minimum. A project without access to small instances needs 1024 or more."""
+    null: 100, the minimum, for new ones, and existing ones keep their size. A project without access to small
+    instances needs 1024 or more."""
 
     database: CloudSqlSpec
     """The database of the tracking server."""
 
     @property
     def homes_size_gib(self) -> int:
-        """Size of the home directories."""
+        """Size of the home directories when they are made, which prices and quotas count."""
         return self.homes_gib or _HOMES_GIB

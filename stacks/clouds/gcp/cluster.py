@@ -246,7 +246,7 @@ class GcpCloud:
             opts=self._on_gcp,
         )
         if storage_alarms.on_gcp(self._spec):
-            alerts_on_gcp(self._spec, store.tiers, self._on_gcp, homes_gib=self._on.homes_size_gib)
+            alerts_on_gcp(self._spec, store.tiers, self._on_gcp)
         return store
 
     def tracking(self, cluster: GkeCluster, store: GcpStore) -> Tracking:

@@ -47,6 +47,7 @@ def store_on_gcp(
     if wanted.homes:
         args["homes"] = {
             "capacity_gib": on.homes_size_gib,
+            "at_first": on.homes_gib is None,
             "client_cidrs": [clients],
             "backups": wanted.on_destroy == "keep",
         }
@@ -82,9 +83,7 @@ def store_on_gcp(
     )
 
 
-def alerts_on_gcp(
-    spec: StackSpec, tiers: GcpStorage, opts: pulumi.ResourceOptions, *, homes_gib: int
-) -> GcpStorageAlerts:
+def alerts_on_gcp(spec: StackSpec, tiers: GcpStorage, opts: pulumi.ResourceOptions) -> GcpStorageAlerts:
     """Alert policies for administrators, also without monitoring in the cluster."""
     args: GcpStorageAlertsArgs = {
         "emails": spec.budget.alert_emails,
@@ -98,7 +97,7 @@ def alerts_on_gcp(
         args["homes"] = {
             "instance": tiers.homes.instance,
             "location": tiers.homes.location,
-            "limit_gib": (1 - storage_alarms.LEAST_FREE) * homes_gib,
+            "limit_gib": tiers.homes.capacity_gib.apply(lambda gib: (1 - storage_alarms.LEAST_FREE) * gib),
         }
     if address := storage_alarms.runbooks_url(spec):
         args["runbooks_url"] = address

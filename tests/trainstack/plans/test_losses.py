@@ -3,7 +3,7 @@
 import pytest
 
 from infra.engine.plan import PlannedStep
-from trainstack.plans.losses import keeps, losses
+from trainstack.plans.losses import keeps, losses, shrinks
 
 APP, BUCKET = "aws:sagemaker/mlflowApp:MlflowApp", "aws:s3/bucket:Bucket"
 
@@ -27,6 +27,17 @@ def test_what_is_replaced_is_lost_as_well_and_says_why() -> None:
 )
 def test_nothing_else_is_a_loss(operation: str, kind: str) -> None:
     assert said(operation, kind) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shrunk"), [(1024, 100, True), (100, 1024, False), (100.0, 100, False)]
+)
+def test_homes_that_get_smaller_are_named(before: float, after: float, *, shrunk: bool) -> None:
+    sizes = [{"fileShares": {"capacityGb": size}} for size in (after, before)]
+    step = PlannedStep(
+        "update", "gcp:filestore/instance:Instance", "homes", ("fileShares.capacityGb",), *sizes
+    )
+    assert len(list(shrinks([step]))) == shrunk
 
 
 def test_kept_data_is_listed_by_kind() -> None:
