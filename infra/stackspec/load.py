@@ -34,10 +34,12 @@ class Provenance:
 
 @dataclass(frozen=True)
 class LoadedSpec:
-    """A checked spec with the origin of each value."""
+    """A spec whose values have their types, with the origin of each value."""
 
     spec: StackSpec
     tree: Node
+    broken: tuple[Problem, ...] = ()
+    """Rules that it breaks: only `load_typed` and `load_deployed` return such a spec."""
 
     def explain(self, path: str) -> list[Provenance]:
         """The values at or below `path` (all for ""). Raises UserError if there are none."""
@@ -70,6 +72,29 @@ def require_file(stack: str, folder: Path = CONFIG) -> None:
 
 def load_file(stack: str, folder: Path = CONFIG) -> LoadedSpec:
     """Load the stack file `Pulumi.<stack>.yaml`. Raises UserError with every problem."""
+    return _unbroken(load_typed(stack, folder))
+
+
+def load_typed(stack: str, folder: Path = CONFIG) -> LoadedSpec:
+    """Load a stack file that may break rules, for commands that only read it. Raises UserError otherwise."""
+    return _typed(stack, *_file(stack, folder))
+
+
+def load_deployed(stack: str, folder: Path = CONFIG) -> tuple[StackSpec | None, tuple[Problem, ...]]:
+    """The spec of a stack that an earlier version may have deployed, and what is wrong with it today.
+
+    None where values are not of their types. Raises UserError for a stack file without settings.
+    """
+    settings, source = _file(stack, folder)
+    try:
+        loaded = _typed(stack, settings, source)
+    except UserError as error:
+        return None, error.problems
+    return loaded.spec, loaded.broken
+
+
+def _file(stack: str, folder: Path) -> tuple[Mapping[str, Node], str]:
+    """The settings in a stack file, and its name."""
     require_file(stack, folder)
     source = f"Pulumi.{stack}.yaml"
     content = read(folder / source, source)
@@ -82,7 +107,7 @@ def load_file(stack: str, folder: Path = CONFIG) -> LoadedSpec:
     settings = {key.removeprefix(prefix): key for key in config if str(key).startswith(prefix)}
     tree = node(config, source)
     assert isinstance(tree, Branch)
-    return load(stack, {name: tree.children[key] for name, key in settings.items()}, source)
+    return {name: tree.children[key] for name, key in settings.items()}, source
 
 
 def load(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
@@ -90,6 +115,16 @@ def load(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
 
     Raises UserError with every problem, not only the first.
     """
+    return _unbroken(_typed(stack, settings, source))
+
+
+def _unbroken(loaded: LoadedSpec) -> LoadedSpec:
+    if loaded.broken:
+        raise UserError(loaded.broken)
+    return loaded
+
+
+def _typed(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
     nodes = {
         name: value if isinstance(value, Leaf | Branch) else node(value, source)
         for name, value in settings.items()
@@ -150,6 +185,7 @@ def _checked(folded: list[Node]) -> LoadedSpec:
         clashes += [*merge.contradictions(tree, layer)]
         tree = merge.merge(tree, layer)
     content, origins = merge.values(tree), merge.origins(tree)
+    spec: StackSpec | None = None
     try:
         spec = StackSpec.model_validate(content)
         wrong = [*booleans_for_numbers(content, spec)]
@@ -159,10 +195,10 @@ def _checked(folded: list[Node]) -> LoadedSpec:
         found = [*from_validation(error, origins), *booleans_for_numbers(content, checked)]
         wrong = _apart_from(found, clashes)
         broken = _apart_from(broken_rules(checked, tolerant_of_gaps=True), wrong)
-    problems = [*clashes, *placed([*wrong, *_apart_from(broken, clashes)], origins)]
-    if problems:
+    problems = (*clashes, *placed([*wrong, *_apart_from(broken, clashes)], origins))
+    if spec is None:
         raise UserError(problems)
-    return LoadedSpec(spec, tree)
+    return LoadedSpec(spec, tree, problems)
 
 
 def _apart_from(problems: list[Problem], known: list[Problem]) -> list[Problem]:

@@ -57,6 +57,12 @@ def require_terminal() -> None:
         raise UserError([Problem("--yes", None, rule, fix, code="confirmation-needs-terminal")])
 
 
+def print_warnings(problems: Iterable[Problem]) -> None:
+    """Print, apart from the output, problems that do not keep a command from its work."""
+    for problem in problems:
+        typer.echo(f"warning: {problem}", err=True)
+
+
 def print_json(schema: str, document: Mapping[str, Any]) -> None:
     """Print a document with the id of its schema (docs/reference/schemas)."""
     typer.echo(json.dumps({"schema": schema, **document}, indent=2, default=plain))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
-from trainstack.cli.output import Format, FormatOption, print_fields, print_json
+from trainstack.cli.output import Format, FormatOption, print_fields, print_json, print_warnings
 
 Stack = Annotated[
     str, typer.Option("--stack", "-s", help="The stack: a file stacks/config/Pulumi.<stack>.yaml.")
@@ -158,7 +158,9 @@ def explain(key: Key = "", stack: AnyStack = None, form: FormatOption = Format.T
     from infra import stackspec  # noqa: PLC0415
 
     stack = or_default(stack)
-    values = list(stackspec.load_file(stack).explain(key))
+    loaded = stackspec.load_typed(stack)
+    print_warnings(loaded.broken)
+    values = list(loaded.explain(key))
     if form is Format.JSON:
         rows = [
             {

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from trainstack.cli.output import Format, FormatOption, print_fields, print_json, printable
 from trainstack.cli.stack import Rehearse, Stack
 
@@ -24,6 +22,7 @@ def status(stack: Stack, rehearse: Rehearse = False, form: FormatOption = Format
     from infra.gate import gates, lines  # noqa: PLC0415
     from infra.outputs import cluster as outputs  # noqa: PLC0415
     from infra.outputs import jobs as job_outputs  # noqa: PLC0415
+    from infra.stackspec import load_deployed  # noqa: PLC0415
     from trainstack.cli.operations.job_summary import status_fields  # noqa: PLC0415
     from trainstack.cli.operations.results import by_nodes  # noqa: PLC0415
     from trainstack.cli.operations.session import open_session  # noqa: PLC0415
@@ -35,7 +34,7 @@ def status(stack: Stack, rehearse: Rehearse = False, form: FormatOption = Format
     exported = outputs.parse(found) if outputs.KEY in found and jobs is None else None
     record = jobs or exported
     validations = gates(resources)
-    spec = _checked(stack)
+    spec, _ = load_deployed(stack)  # `open_session` has printed what is wrong with it
     wanted = spec.validated if spec and resources and jobs is None else ()
     nodes = list(by_nodes(validations, exported, session.rehearsal)) if exported else []
     live = session.rehearsal.status() if session.rehearsal else None
@@ -70,18 +69,6 @@ def status(stack: Stack, rehearse: Rehearse = False, form: FormatOption = Format
     print_fields([*rows, *(_rehearsal(live) if live else ())])
 
 
-def _checked(stack: str) -> "StackSpec | None":
-    """The spec of a stack; None, with a note, where rules refuse it that are newer than the deployment."""
-    from infra import stackspec  # noqa: PLC0415
-    from infra.errors import REFUSED, UserError  # noqa: PLC0415
-
-    try:
-        return stackspec.load_file(stack).spec
-    except UserError as error:
-        typer.echo(f"note: the spec of stack {stack} {REFUSED}\n{error}", err=True)
-        return None
-
-
 def _alerts(
     session: "Session", exported: "StackOutputs | None", spec: "StackSpec | None"
 ) -> "FiringAlerts | None":
@@ -92,7 +79,7 @@ def _alerts(
     if exported is None:
         return None
     if spec is None:
-        return FiringAlerts(why="the spec, which says who watches, is refused")
+        return FiringAlerts(why="the spec, which names the monitoring, cannot be read")
     if not isinstance(spec.layout, ClusterLayout) or spec.layout.monitoring.kind == "none":
         return None
     if session.rehearsal is not None:

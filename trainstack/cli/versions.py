@@ -10,7 +10,7 @@ import typer
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from trainstack.cli.clouds.choice import services_of
-from trainstack.cli.output import Format, FormatOption, print_json, print_table
+from trainstack.cli.output import Format, FormatOption, print_json, print_table, print_warnings
 from trainstack.cli.stack import Stack
 
 if TYPE_CHECKING:  # help needs none of them
@@ -53,7 +53,9 @@ def show(stack: str, folder: Path, *, update: bool, kubernetes: bool = False, as
     from infra.catalog.ages import old_sources  # noqa: PLC0415
     from trainstack.versions.pins import moved  # noqa: PLC0415
 
-    spec = stackspec.load_file(stack, folder).spec
+    loaded = stackspec.load_typed(stack, folder)
+    print_warnings(loaded.broken)
+    spec = loaded.spec
     pinned = services_of(spec.cloud).versions()
     if update and not kubernetes and (problem := pinned.update_problem(spec)):
         raise UserError([problem])

@@ -208,3 +208,36 @@ def test_a_wrong_item_does_not_make_its_list_empty(values: Values) -> None:
     (problem,) = problems(values)
     assert problem.path == "budget.alert_emails[0]"
     assert problem.code == "string-pattern-mismatch"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("trainstack:profile: medium", "trainstack:profile: gone", "no-such-choice"),
+        ("trainstack:region: ", "trainstack:zone: ", "required-setting-missing"),
+        ("expires_on: never", "expires_on: [1]", "string-type"),
+    ],
+)
+def test_a_deployed_stack_is_known_by_a_file_that_no_longer_loads(
+    tmp_path: Path, old: str, new: str, code: str
+) -> None:
+    shipped = (CONFIG / "Pulumi.dev-aws.yaml").read_text()
+    assert old in shipped
+    (tmp_path / "Pulumi.dev.yaml").write_text(shipped.replace(old, new))
+    spec, found = stackspec.load_deployed("dev", tmp_path)
+    assert spec is None and code in {problem.code for problem in found}
+    with pytest.raises(UserError) as caught:
+        stackspec.load_typed("dev", tmp_path)
+    assert caught.value.problems == found
+
+
+def test_a_spec_that_breaks_a_rule_can_be_read(tmp_path: Path) -> None:
+    shipped = (CONFIG / "Pulumi.dev-aws.yaml").read_text()
+    broken = re.sub(r"expires_on: .*", "expires_on: 2001-02-31", shipped)
+    (tmp_path / "Pulumi.dev.yaml").write_text(broken)
+    spec, found = stackspec.load_deployed("dev", tmp_path)
+    assert spec and spec.expires_on == "2001-02-31" and [problem.path for problem in found] == ["expires_on"]
+    assert stackspec.load_typed("dev", tmp_path).broken == found
+    with pytest.raises(UserError) as caught:
+        stackspec.load_file("dev", tmp_path)
+    assert caught.value.problems == found

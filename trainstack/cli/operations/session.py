@@ -14,7 +14,7 @@ from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from infra.jobs.aws.account_logs import to_retain
-from infra.stackspec.load import require_file
+from infra.stackspec.load import load_deployed, require_file
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
 from rehearsal.core import faults as rehearsal_faults
@@ -25,7 +25,7 @@ from rehearsal.recovery import alone
 from trainstack import held_addresses
 from trainstack.cli.operations import summary
 from trainstack.cli.operations.jobs_in_use import JobsInUse, jobs_in_use
-from trainstack.cli.output import require_terminal
+from trainstack.cli.output import print_warnings, require_terminal
 from trainstack.protection import protected
 
 
@@ -195,8 +195,9 @@ def refuse_rehearsed(given: Mapping[str, object]) -> None:
 
 
 def open_session(stack: str, *, rehearse: bool, kinds: Kinds = UNCHANGED) -> Session:
-    """Open a deployed stack, whatever its spec says. Raises UserError and SetupError."""
-    require_file(stack)
+    """Open a deployed stack; print what is wrong with its spec today. Raises UserError and SetupError."""
+    _, problems = load_deployed(stack)
+    print_warnings(problems)
     if rehearse:
         homes.of_checkout().choose(kinds.cluster, kinds.provider)
     else:
