@@ -78,6 +78,15 @@ PolicyArn = Annotated[
 ]
 """A managed policy of IAM."""
 
+KeyArn = Annotated[
+    str,
+    _form(
+        r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})$",
+        "the ARN of a key, no alias: arn:aws:kms:<region>:<account>:key/<id>",
+    ),
+]
+"""A key of AWS KMS."""
+
 FaultName = Annotated[str, _form(r"^[A-Za-z][A-Za-z0-9]*$", "a single word such as NvidiaXID79Error")]
 """Name of a node fault in its monitor."""
 

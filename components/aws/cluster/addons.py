@@ -72,13 +72,15 @@ def install(
     addon: EksAddon,
     version: str | None,
     volume_tags: Mapping[str, str],
+    disk_key_arn: str | None,
     cluster: aws.eks.Cluster,
     partition: pulumi.Output[str],
     depends_on: Sequence[pulumi.Resource],
 ) -> Installed:
     """Install one add-on, with a role of its own if it needs one.
 
-    Without `version` EKS uses its default for the cluster, and keeps it. Volumes of claims get `volume_tags`.
+    Without `version` EKS uses its default for the cluster, and keeps it. Volumes of claims get `volume_tags`,
+    and their driver the right to use `disk_key_arn`.
     EKS owns the settings: manual changes in the cluster are reverted on the next update.
     """
     settings = _settings(addon.name, volume_tags)
@@ -90,6 +92,7 @@ def install(
             f"{name}-{addon.name}" + ("-node" if identity.by_resource else ""),
             addon=addon,
             identity=identity,
+            disk_key_arn=disk_key_arn if addon.name == _DISKS else None,
             cluster=cluster,
             partition=partition,
         )
@@ -145,6 +148,7 @@ def _pod_role(
     *,
     addon: EksAddon,
     identity: AddonIdentity,
+    disk_key_arn: str | None,
     cluster: aws.eks.Cluster,
     partition: pulumi.Output[str],
 ) -> tuple[aws.iam.Role, list[pulumi.Resource]]:
@@ -163,6 +167,13 @@ def _pod_role(
         )
         for policy in identity.managed_policies
     ]
+    if disk_key_arn is not None:
+        # The managed policy has none of it (EKS user guide, "Amazon EBS CSI driver"; the driver's issue 935).
+        used = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
+        for_aws = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
+        grants = {**iam.allow(["kms:CreateGrant"], [disk_key_arn]), "Condition": for_aws}
+        key = iam.document(iam.allow(used, [disk_key_arn]), grants)
+        rights.append(aws.iam.RolePolicy(f"{name}-key", role=role.name, policy=key, opts=component.child()))
     if identity.actions:
         document = iam.document(iam.allow(identity.actions, ["*"]))
         rights.append(

@@ -56,6 +56,8 @@ class AwsClusterArgs(TypedDict):
     """Versions of add-ons; the others get EKS's default for the cluster at their creation."""
     node_image: NotRequired[str]
     """Release of EKS's node images, such as `1.35.6-20260714`. Default: the newest when the group is made."""
+    disk_key_arn: NotRequired[str]
+    """Existing key of node disks and volumes. Default: that of AWS for EBS."""
     tags: NotRequired[Mapping[str, str]]
     """Tags of instances, their disks and interfaces, which the provider cannot set. A change replaces every
     system node."""

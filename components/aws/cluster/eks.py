@@ -66,7 +66,8 @@ class AwsCluster(Component):
         self._account = current_account(self)
         self._partition = self._account.apply(lambda account: account.partition)
         # A plain attribute: for nodes and volumes inside one program, not part of the schema.
-        self.disk_key_arn = ebs_key_arn(self)
+        self._own_disk_key = args.get("disk_key_arn")
+        self.disk_key_arn = pulumi.Output.from_input(self._own_disk_key or ebs_key_arn(self))
 
         self._key = encryption_key(
             self,
@@ -189,6 +190,7 @@ class AwsCluster(Component):
             addon=addon,
             version=versions.get(addon.name),
             volume_tags=self._volume_tags,
+            disk_key_arn=self._own_disk_key,
             cluster=self._cluster,
             partition=self._partition,
             depends_on=depends_on,

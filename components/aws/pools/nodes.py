@@ -25,8 +25,8 @@ def group_name(name: str) -> str:
 def root_volume(size_gib: int, key_arn: pulumi.Input[str]) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
     """An encrypted gp3 root disk that is deleted with the node.
 
-    The key is that of AWS for EBS: the disk has no lasting data, and a customer key would have to trust
-    the service-linked role of EC2 Auto Scaling or no node could start.
+    A key of the customer must let the service-linked role of EC2 Auto Scaling use it, or no node starts
+    (`trainstack.preflight.aws.disk_key`).
     """
     return aws.ec2.LaunchTemplateBlockDeviceMappingArgs(
         device_name="/dev/xvda",  # the root device of Amazon Linux

@@ -33,7 +33,6 @@ class AwsDisks(Component):
             f"{name}-class",
             metadata=meta.v1.ObjectMetaArgs(name=NAME, annotations=_DEFAULT),
             provisioner="ebs.csi.aws.com",
-            # The key of AWS for EBS: that of a stack would have to trust the driver's role.
             parameters={"type": "gp3", "encrypted": "true", "kmsKeyId": args["key_arn"]},
             volume_binding_mode="WaitForFirstConsumer",
             allow_volume_expansion=True,

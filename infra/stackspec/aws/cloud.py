@@ -13,6 +13,7 @@ from infra.stackspec.model import (
     FaultName,
     HostName,
     HttpsUrl,
+    KeyArn,
     Model,
     NodeImage,
     PolicyArn,
@@ -106,7 +107,7 @@ class AwsSpec(CloudModel):
     """Settings of AWS."""
 
     needed_by_clusters: ClassVar = ("admin_arns", "efa_driver", "database", "repair")
-    optional_in_clusters: ClassVar = ("load_balancer", "addon_versions", "node_image")
+    optional_in_clusters: ClassVar = ("load_balancer", "addon_versions", "node_image", "disk_key_arn")
     managed_tracking: ClassVar = True
 
     cloud: Literal["aws"]
@@ -121,6 +122,10 @@ class AwsSpec(CloudModel):
     permissions_boundary: PolicyArn | None = None
     """Permissions boundary of all roles of the stack, where the organization demands one; it must allow what
     the roles do. null: none."""
+
+    disk_key_arn: KeyArn | None = None
+    """Existing KMS key of node disks and of the default storage class, where the organization demands one;
+    null: that of AWS for EBS. EC2 Auto Scaling must be able to use it. A change replaces every node."""
 
     nat: Literal["single", "per_zone"]
     """`single`: one NAT gateway (cheaper; its zone is a single point of failure). `per_zone`: one per

@@ -153,6 +153,8 @@ class AwsCloud:
             "launch_tags": self._launch_tags,
             "deletion_protection": self._spec.data.protect,
         }
+        if self._on.disk_key_arn is not None:
+            args["disk_key_arn"] = self._on.disk_key_arn
         if self._node_image is not None:
             args["node_image"] = self._node_image
         return AwsCluster(f"{self._spec.name}-cluster", args, self._on_aws)

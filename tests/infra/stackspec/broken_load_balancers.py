@@ -5,6 +5,7 @@ from typing import Any
 from tests.stacks.stack_files import LOAD_BALANCER
 
 _BALANCER = ("on", "load_balancer")
+_KEY = "arn:aws:kms:{}:{}:key/22222222-3333-4444-5555-666666666666"
 _CERTIFICATE, _OIDC = LOAD_BALANCER["certificate_arn"], LOAD_BALANCER["oidc"]
 BROKEN_LOAD_BALANCERS: dict[str, tuple[Any, ...]] = {
     "a load balancer open to the internet": (
@@ -48,6 +49,24 @@ BROKEN_LOAD_BALANCERS: dict[str, tuple[Any, ...]] = {
         {**LOAD_BALANCER, "certificate_arn": _CERTIFICATE.replace("123456789012", "210987654321")},
         "on.load_balancer.certificate_arn",
         "arn-in-other-account",
+    ),
+    "a key of disks in another region": (
+        ("on", "disk_key_arn"),
+        _KEY.format("us-west-2", "123456789012"),
+        "on.disk_key_arn",
+        "arn-in-other-region",
+    ),
+    "a key of disks in another account": (
+        ("on", "disk_key_arn"),
+        _KEY.format("us-east-1", "210987654321"),
+        "on.disk_key_arn",
+        "arn-in-other-account",
+    ),
+    "an alias of a key of disks": (
+        ("on", "disk_key_arn"),
+        "arn:aws:kms:us-east-1:123456789012:alias/disks",
+        "on.disk_key_arn",
+        "string-pattern-mismatch",
     ),
     "a certificate of IAM": (
         _BALANCER,

@@ -15,6 +15,7 @@ _RULE = {
     "after_minutes": 5,
     "action": "Reboot",
 }
+_KEY = "arn:aws:kms:us-east-1:123456789012:key/22222222-3333-4444-5555-666666666666"
 _REPAIR = "on.repair.rules.0"
 _L4 = "on.pools.l4"
 
@@ -76,6 +77,7 @@ AWS: dict[str, Outcome] = dict(
             "arn:aws:iam::123456789012:policy/boundary",
             r"^~ Role cluster-node-role .*policy/boundary",
         ),
+        _row("disk key", "on.disk_key_arn", _KEY, r"^~ LaunchTemplate .*kmsKeyId: .*22222222-3333"),
         _row("on", "on.node_image", "1.36.1-20260101", r'^~ NodeGroup .*-> "1.36.1-20260101"'),
         _row("EFA driver", "on.efa_driver", "dra", r"^~ Job smoke-a100-job .*resourceClaims"),
         _row("whole", "on.load_balancer", LOAD_BALANCER, r"^\+ LoadBalancer "),

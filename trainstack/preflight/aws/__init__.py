@@ -11,6 +11,7 @@ from infra.stackspec.layouts import SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws import (
     alerts,
+    disk_key,
     identity,
     jobs,
     load_balancer,
@@ -38,6 +39,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "kubernetes-version": versions.kubernetes,
     "quotas": quotas.room,
     "reservations": reservations.capacity,
+    disk_key.CHECK: disk_key.usable,
     "permissions": permissions.deploying,
     "organization": organization.policies,
     "principals": principals.named,

@@ -16,6 +16,7 @@ _BEFORE_UP = (
     "kubernetes-version",
     "principals",
     "leftovers",
+    "disk-key",
     "certificate",
     "client-secret",
     "way-in",

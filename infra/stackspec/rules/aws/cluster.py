@@ -60,6 +60,14 @@ def way_in(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
     yield from load_balancer.place_problems(f"{path}.oidc.client_secret_arn", secret, region)
 
 
+def disk_key(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
+    """The key of disks is one of the stack's region and account."""
+    if cloud.disk_key_arn is not None:
+        yield from load_balancer.place_problems(
+            "on.disk_key_arn", cloud.disk_key_arn, spec.region, cloud.account_id
+        )
+
+
 def endpoints(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
     """Interface endpoints are of services that have one."""
     yield from network.endpoint_problems("on.endpoints", spec.region, cloud.endpoints)
@@ -240,6 +248,7 @@ RULES: tuple[Rule, ...] = (
     administrators,
     members,
     way_in,
+    disk_key,
     endpoints,
     log_retention,
     budget,
