@@ -9,6 +9,7 @@ a managed folder permits neither; it permits reads, writes and lists with its pr
 
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,8 @@ from smoke_training.reader import DocumentError
 CHECKPOINTS, DATA = "TRAINSTACK_CHECKPOINT_URI", "TRAINSTACK_DATA_URI"  # gs://...
 EVERY_S = 10.0
 """Interval of copies to the buckets while a job runs."""
+LAST_TRIES, AGAIN_S = 5, 2.0
+"""Copies at the end of files that still change, and the time between them."""
 
 
 def local() -> Folders:
@@ -85,13 +88,22 @@ class BucketFolders:
         problems = []
         for mirror in self._kept:
             try:
-                mirror.save(all_of_it=True)
+                self._save_all(mirror)
             except OSError as failed:
                 problems.append(f"not stored in {mirror.uri}: {failed}")
         for text in problems:
             self._say(text)
         if problems and error is None:
             raise DocumentError(problems)
+
+    def _save_all(self, mirror: BucketMirror) -> None:
+        """Store all files. A process that outlives the job and writes on does not fail what has finished."""
+        for left in reversed(range(LAST_TRIES)):
+            if not (rewritten := mirror.save(all_of_it=True)):
+                return
+            if left:
+                time.sleep(AGAIN_S)
+        self._say(f"still written while it was stored in {mirror.uri}: {', '.join(rewritten)}")
 
     def _run(self) -> None:
         while not self._stop.wait(EVERY_S):

@@ -1,5 +1,6 @@
 """A local folder and its objects in a bucket, kept the same as SageMaker does it."""
 
+import contextlib
 import os
 import shutil
 import time
@@ -15,6 +16,8 @@ SETTLED_S = 5.0
 """Age of a file's last change before it is stored while the job runs: younger ones may be incomplete."""
 SMALL_BYTES = 1 << 20
 _PART = ".trainstack-part"
+_INCOMPLETE = (-1, 0)
+"""Size and time of an object that is to be stored again."""
 
 
 class BucketMirror:
@@ -41,30 +44,33 @@ class BucketMirror:
             _done(pool.submit(self._bring, one) for one in found)
         return len(found)
 
-    def save(self, *, all_of_it: bool) -> None:
+    def save(self, *, all_of_it: bool) -> list[str]:
         """Store new and changed files, oldest first, then delete objects whose file is gone.
 
-        Without `all_of_it`, files that changed just now wait for the next time. A small file is stored after
-        all older ones: a commit mark never comes before its checkpoint.
+        Returns the files that a script rewrote meanwhile, whose objects may be incomplete. Files that are
+        deleted meanwhile are left out. A small file is stored after all older ones: a commit mark never comes
+        before its checkpoint. Without `all_of_it`, files that changed just now wait for the next time, as
+        does a small one after an older one that was rewritten.
         """
         now = time.time()
-        there: dict[str, tuple[int, int]] = {}
-        for path in sorted(self._files(), key=lambda one: one.stat().st_mtime_ns):
-            state = path.stat()
-            there[path.relative_to(self.folder).as_posix()] = (state.st_size, state.st_mtime_ns)
+        there = dict(sorted(self._files(), key=lambda one: one[1][1]))
         young = {name for name, (_, at) in there.items() if not all_of_it and now - at / 1e9 < SETTLED_S}
+        rewritten: list[str] = []
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            begun: list[Future[None]] = []
+            begun: list[Future[str | None]] = []
             for name, found in there.items():
                 if name in young or self._seen.get(name) == found:
                     continue
                 if found[0] < SMALL_BYTES:
-                    _done(begun)
+                    rewritten += _done(begun)
                     begun.clear()
+                    if rewritten and not all_of_it:
+                        break
                 begun.append(pool.submit(self._keep, name, found))
-            _done(begun)
+            rewritten += _done(begun)
         for name in sorted(set(self._seen) - set(there), key=lambda one: -self._seen[one][1]):
             self.drop(name)
+        return rewritten
 
     def drop(self, name: str) -> None:
         """Delete the object of a file."""
@@ -80,19 +86,27 @@ class BucketMirror:
         state = path.stat()
         self._seen[name] = (state.st_size, state.st_mtime_ns)
 
-    def _keep(self, name: str, state: tuple[int, int]) -> None:
-        self._bucket.write(self.folder / name, self._prefix + name)
-        self._seen[name] = state
+    def _keep(self, name: str, state: tuple[int, int]) -> str | None:
+        """Store a file; returns its name where it was rewritten meanwhile."""
+        try:
+            whole = self._bucket.write(self.folder / name, self._prefix + name)
+        except FileNotFoundError:  # the next time deletes its object, if there is one
+            return None
+        self._seen[name] = state if whole else _INCOMPLETE
+        return None if whole else name
 
-    def _files(self) -> Iterator[Path]:
+    def _files(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Name of each file, with size and time of its last change."""
         for folder, _, names in os.walk(self.folder):
             for name in names:
                 path = Path(folder) / name
-                if path.is_file() and not name.endswith(_PART):
-                    yield path
+                if name.endswith(_PART) or not path.is_file():
+                    continue
+                with contextlib.suppress(FileNotFoundError):
+                    found = path.stat()
+                    yield path.relative_to(self.folder).as_posix(), (found.st_size, found.st_mtime_ns)
 
 
-def _done(begun: Iterable[Future[None]]) -> None:
-    """Wait for all; raise the first error."""
-    for one in list(begun):
-        one.result()
+def _done(begun: Iterable[Future[str | None]]) -> list[str]:
+    """Wait for all; raise the first error. Returns the names of their results."""
+    return [name for one in list(begun) if (name := one.result())]

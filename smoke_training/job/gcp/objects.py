@@ -23,6 +23,7 @@ from smoke_training.record.gcp.api import STORAGE, authorization
 
 ATTEMPTS, TIMEOUT_S = 6, 60.0
 _TEMPORARY = (408, 429)
+_BLOCK = 1 << 20
 T = TypeVar("T")
 
 
@@ -41,6 +42,23 @@ class StoredObject:
     name: str
     size: int
     md5: str
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """The first bytes of an open file: what is appended later is not part of it."""
+
+    file: IO[bytes]
+    size: int
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Read from the beginning; where the file was cut meanwhile, zeros fill the announced size."""
+        self.file.seek(0)
+        left = self.size
+        while left:
+            block = self.file.read(min(left, _BLOCK)) or bytes(min(left, _BLOCK))
+            left -= len(block)
+            yield block
 
 
 class Bucket:
@@ -67,26 +85,32 @@ class Bucket:
 
         def copied(answer: IO[bytes]) -> None:
             with draft.open("wb") as file:
-                shutil.copyfileobj(answer, file, 1 << 20)
+                shutil.copyfileobj(answer, file, _BLOCK)
             if draft.stat().st_size != found.size:
                 raise http.client.IncompleteRead(b"")
 
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._sent("GET", f"{self._one(found.name)}?alt=media", copied)
-            if found.md5 and found.md5 != digest(draft):
+            with draft.open("rb") as file:
+                md5 = digest(FilePart(file, found.size))
+            if found.md5 and found.md5 != md5:
                 raise ObjectError(self._uri(found.name), 0, "its content has another MD5 digest")
             draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
 
-    def write(self, path: Path, name: str) -> None:
-        """Write a file to an object; one that changed meanwhile is an error."""
-        before = digest(path)
-        query = urlencode({"uploadType": "media", "name": name})
-        answer = self._json("POST", f"o?{query}", path, root="upload/storage")
-        if answer.get("md5Hash") != before:
-            raise ObjectError(self._uri(name), 0, f"{path} changed while it was uploaded")
+    def write(self, path: Path, name: str) -> bool:
+        """Write a file, as long as it is at first, to an object; False where its content changed meanwhile.
+
+        Raises FileNotFoundError for one that is gone, and reads one to its end that goes later.
+        """
+        with path.open("rb") as file:
+            part = FilePart(file, os.fstat(file.fileno()).st_size)
+            before = digest(part)
+            query = urlencode({"uploadType": "media", "name": name})
+            answer = self._json("POST", f"o?{query}", part, root="upload/storage")
+        return answer.get("md5Hash") == before
 
     def delete(self, name: str) -> None:
         """Delete an object; one that does not exist is no error."""
@@ -106,7 +130,7 @@ class Bucket:
         self,
         verb: str,
         path: str,
-        content: Path | None = None,
+        content: FilePart | None = None,
         root: str = "storage",
     ) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self._sent(verb, path, json.load, content=content, root=root)
@@ -118,7 +142,7 @@ class Bucket:
         path: str,
         read: Callable[[IO[bytes]], T],
         *,
-        content: Path | None = None,
+        content: FilePart | None = None,
         root: str = "storage",
     ) -> T:
         """Read the response of a request, which is repeated while the service is busy or silent."""
@@ -137,23 +161,21 @@ class Bucket:
         raise AssertionError("unreachable")
 
     @staticmethod
-    def _once(verb: str, url: str, read: Callable[[IO[bytes]], T], content: Path | None) -> T:
+    def _once(verb: str, url: str, read: Callable[[IO[bytes]], T], content: FilePart | None) -> T:
         own = dict(authorization(TIMEOUT_S))
         if content is None:
             sent = urllib.request.Request(url, None, own, method=verb)  # noqa: S310 - the address above
             with urllib.request.urlopen(sent, timeout=TIMEOUT_S) as answer:  # noqa: S310
                 return read(answer)
-        with content.open("rb") as body:
-            size = str(os.fstat(body.fileno()).st_size)
-            own |= {"Content-Type": "application/octet-stream", "Content-Length": size}
-            sent = urllib.request.Request(url, body, own, method=verb)  # noqa: S310 - the address above
-            with urllib.request.urlopen(sent, timeout=TIMEOUT_S) as answer:  # noqa: S310
-                return read(answer)
+        own |= {"Content-Type": "application/octet-stream", "Content-Length": str(content.size)}
+        sent = urllib.request.Request(url, iter(content), own, method=verb)  # noqa: S310 - the address above
+        with urllib.request.urlopen(sent, timeout=TIMEOUT_S) as answer:  # noqa: S310
+            return read(answer)
 
 
-def digest(path: Path) -> str:
-    """MD5 digest of a file in base64, as the service gives it."""
-    with path.open("rb") as file:
-        return base64.b64encode(
-            hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).digest()
-        ).decode()
+def digest(part: FilePart) -> str:
+    """MD5 digest in base64, as the service gives it."""
+    found = hashlib.md5(usedforsecurity=False)
+    for block in part:
+        found.update(block)
+    return base64.b64encode(found.digest()).decode()
