@@ -87,5 +87,4 @@ def classic_problems(path: str, machine: str) -> Iterator[Problem]:
     known = sorted(name for name, row in facts.gpu_networks.items() if row.by_hand)
     if machine not in known:
         rule = "the networks of its NICs are not documented"
-        fix = f"Known are {', '.join(known)}; GKE itself creates those of A4X Max (managed)."
-        yield Problem(path, machine, rule, fix, code="networks-unknown")
+        yield Problem(path, machine, rule, f"Known are {', '.join(known)}.", code="networks-unknown")

@@ -6,7 +6,10 @@ from infra.stackspec.model import Model
 
 
 class FlexStart(Model):
-    """Nodes start when capacity is available, cost less and end after seven days; Google Cloud only."""
+    """Nodes start when capacity is available, cost less and end after seven days; Google Cloud only.
+
+    A job on a cluster whose nodes take longer than 20 minutes is queued again: use `queued` (docs/adr/0066).
+    """
 
     kind: Literal["flex_start"]
     """`flex_start`"""
