@@ -68,7 +68,7 @@ setup:
 
 lock: setup ## Lock the dependencies of pyproject.toml again, with hashes and without naming an index
 	$(VENV)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-annotate --no-header \
-	  --no-emit-index-url --extra dev pyproject.toml --output-file requirements.lock
+	  --no-emit-index-url --extra dev --extra rehearse pyproject.toml --output-file requirements.lock
 	printf 'uv\npulumi\n' | $(VENV)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-annotate \
 	  --no-header --no-emit-index-url --constraint requirements.lock - --output-file requirements.bootstrap.lock
 	$(VENV)/uv pip compile --quiet --python-version 3.11 --python-platform x86_64-unknown-linux-gnu --generate-hashes \

@@ -144,6 +144,7 @@ def prepare() -> None:
     cli = install.find() or install.install_official(PYTHON, notify)
     build = None if cli else CliBuild()
     if build:
+        notify("building the Pulumi CLI from its Go module instead")
         build.start()
     if not installed:
         install_packages(stamp)

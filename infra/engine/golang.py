@@ -7,7 +7,9 @@ import signal
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from infra import places
+
+ROOT = places.PACKAGES
 TOOLS = ROOT / "tools"
 # Lines of a failed build's output that are shown.
 _TAIL = 8

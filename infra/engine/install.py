@@ -1,20 +1,24 @@
 """Finds a Pulumi CLI, or installs it, or builds it from source, in that order; standard library only.
 
-The choice is stored in `.trainstack/engine.json`, so that later commands start immediately.
+The choice is stored in `.trainstack/engine.json` of the checkout, or of the user without one, so that later
+commands start immediately.
 """
 
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from infra.engine.golang import ROOT, TOOLS, SetupError, build, find_go, go
+from infra.places import CHECKOUT
+from infra.places import USER as HOME
 
-HOME = ROOT / ".trainstack"
 # After-hook failures fail the update, and policy packs can be run offline, from this version on.
 MINIMUM = (3, 249, 0)
 # The newest version of the CLI whose Go module can be downloaded everywhere (later ones cannot).
@@ -26,9 +30,13 @@ _HOST = "pulumi-language-python"
 # Runs dynamic resources, such as the gate of a stack without a cluster.
 _DYNAMIC = "pulumi-resource-pulumi-python"
 _EXEC = "pulumi-language-python-exec"
+# The working directory is a project's folder: with `python -m`, a folder `infra` in it would be imported. A
+# variable PYTHONPATH would be inherited by the program, which may run in another environment.
 _LAUNCHER = """#!/bin/sh
 # Starts the Python language host for the Pulumi CLI beside this file.
-TRAINSTACK_ENGINE_BIN="{bin}" PYTHONPATH="{root}" exec "{python}" -m infra.engine.language_host "$@"
+export TRAINSTACK_ENGINE_BIN={bin}
+exec {python} -P -c 'import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); \
+runpy.run_module("infra.engine.language_host", run_name="__main__")' {root} "$@"
 """
 
 Notify = Callable[[str], None]
@@ -81,7 +89,7 @@ def probe(path: str | Path, origin: str) -> Cli | None:
 
 def choose(cli: Cli) -> Cli:
     """Store a choice for later commands."""
-    HOME.mkdir(exist_ok=True)
+    HOME.mkdir(parents=True, exist_ok=True)
     draft = _RECORD.with_suffix(".tmp")
     draft.write_text(json.dumps(asdict(cli), indent=2) + "\n")
     draft.replace(_RECORD)
@@ -123,7 +131,7 @@ def install_official(python: Path, notify: Notify) -> Cli | None:
     cli = probe(target / "bin" / "pulumi", "official") if answer and answer.returncode == 0 else None
     if cli is None:
         shutil.rmtree(target, ignore_errors=True)  # a partial installation would be found later
-        notify("the installer cannot be reached from here; building the CLI from its Go module instead")
+        notify("the installer of the Pulumi CLI cannot be reached from here")
         return None
     return choose(cli)
 
@@ -146,9 +154,7 @@ def build_from_source(python: Path, notify: Notify) -> Cli:
     shutil.copyfile(Path(sdk, "python", "cmd", _EXEC), folder / _EXEC)
     shutil.copyfile(Path(sdk, "python", "dist", _DYNAMIC), folder / _DYNAMIC)
     (folder / _DYNAMIC).chmod(0o755)
-    launcher = folder / _HOST
-    launcher.write_text(_LAUNCHER.format(bin=folder, root=ROOT, python=python))
-    launcher.chmod(0o755)
+    _write_host(folder, python)
     draft.replace(folder / "pulumi")
     cli = probe(folder / "pulumi", "source")
     if cli is None:
@@ -156,17 +162,38 @@ def build_from_source(python: Path, notify: Notify) -> Cli:
     return choose(cli)
 
 
+def _write_host(folder: Path, python: Path) -> None:
+    values = {"bin": folder, "root": ROOT, "python": python}
+    draft = folder / f".{_HOST}"
+    draft.write_text(_LAUNCHER.format(**{name: shlex.quote(str(value)) for name, value in values.items()}))
+    draft.chmod(0o755)
+    draft.replace(folder / _HOST)
+
+
 def link(cli: Cli, folder: Path) -> None:
-    """Make `pulumi` in a folder of PATH a link to a CLI that set-up installed."""
+    """Make `pulumi` in a virtual environment's `bin` a link to a CLI that set-up installed.
+
+    The language host of one that was built before is renewed.
+    """
     name, target = folder / "pulumi", Path(cli.path).resolve()
+    if cli.origin == "source":
+        _write_host(Path(cli.path).parent, folder / "python")
     if cli.origin != "path" and name.resolve() != target:
         name.unlink(missing_ok=True)
         name.symlink_to(target)
 
 
 def require() -> Cli:
-    """The CLI that set-up chose. Raises SetupError when there is none."""
+    """The CLI that was chosen before, else one that is found; without a checkout, also one to install.
+
+    Raises SetupError when there is none.
+    """
     cli = current() or find()
+    if cli is None and CHECKOUT is None:
+        cli = install_official(Path(sys.executable), lambda text: print(text, file=sys.stderr))  # noqa: T201 - progress
     if cli is None:
-        raise SetupError("no Pulumi CLI is set up")
+        fix = (
+            f"Install Pulumi {'.'.join(map(str, MINIMUM))} or newer, put it on PATH, then repeat the command."
+        )
+        raise SetupError("no Pulumi CLI is set up", *([] if CHECKOUT else [fix]))
     return cli

@@ -15,10 +15,10 @@ from pulumi.automation import CommandError, CommandResult, OutputMap, PulumiComm
 from pulumi.automation.events import DiagnosticEvent, EngineEvent
 from semver import VersionInfo
 
-from infra.engine.golang import ROOT
 from infra.engine.install import require
 from infra.engine.packs import NO_PACKS, Packs, PolicyFinding
 from infra.errors import REFUSED, Problem, UserError
+from infra.places import PACKAGES, STACKS
 
 # After an operation the Automation API reads the stack's history. With secrets shown, the CLI would look for
 # a decrypter in the stack file beside the program, regardless of `--config-file`, and write a salt there.
@@ -170,7 +170,11 @@ class EngineStack:
     """
 
     def __init__(
-        self, name: str, environment: Mapping[str, str], work_dir: Path = ROOT, packs: Packs = NO_PACKS
+        self,
+        name: str,
+        environment: Mapping[str, str],
+        work_dir: Path = STACKS or PACKAGES,
+        packs: Packs = NO_PACKS,
     ) -> None:
         self.packs = packs
         cli = require()

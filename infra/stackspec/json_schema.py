@@ -4,14 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from infra.places import PACKAGES
 from infra.stackspec.document import REMOVE
-from infra.stackspec.layers import ROOT
 from infra.stackspec.load import NAMESPACE
 from infra.stackspec.merge import KIND
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.unions import arms
 
-PATH = ROOT / "stacks" / "spec.schema.json"
+PATH = PACKAGES / "stacks" / "spec.schema.json"
 # Set by the stack file beside the spec, not inside it.
 _OUTSIDE = ("name", "region")
 # Fields of the spec that are unions, and the setting beside the spec that chooses the arm.

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from infra import places
 from infra.errors import Problem, UserError, did_you_mean
 from infra.stackspec.document import Branch, Node, Origin, node, read
 from infra.stackspec.supported import CLOUDS, PROFILES, SUPPORTED, pairs
 
-ROOT = Path(__file__).resolve().parents[2]
-PROFILES_FOLDER = ROOT / "stacks" / "profiles"
-CLIENTS = ROOT / "clients"
+PROFILES_FOLDER = places.PACKAGES / "stacks" / "profiles"
+CLIENTS = (places.STACKS or Path()) / "clients"
 
 
 def below(profile: str, cloud: str, client: str | None) -> list[Node]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from infra import places
 from infra.errors import Problem, UserError, did_you_mean
 from infra.stackspec import layers, merge
 from infra.stackspec.document import Branch, Leaf, Node, Origin, node, read
@@ -16,7 +17,7 @@ from infra.stackspec.rules import broken_rules
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.unions import description_in, tolerant
 
-CONFIG = layers.ROOT / "stacks" / "config"
+CONFIG = places.STACK_FILES or Path()
 NAMESPACE = "trainstack"
 REQUIRED = ("cloud", "profile", "region")
 SETTINGS = (*REQUIRED, "client")
@@ -60,13 +61,23 @@ class LoadedSpec:
         return Provenance(path, content, origin, description_in(self.spec, steps))
 
 
+def stacks(folder: Path = CONFIG) -> list[str]:
+    """Names of the stacks that have a file. Raises UserError outside of a folder with stacks."""
+    if folder == CONFIG and places.STACK_FILES is None:
+        rule = "no folder of stacks: neither it nor one above has a Pulumi.yaml of trainstack"
+        fix = "Change into the folder of a client, or make one: `trainstack new NAME`."
+        raise UserError([Problem("folder", str(Path.cwd()), rule, fix, code="no-folder-of-stacks")])
+    return sorted(file.stem.removeprefix("Pulumi.") for file in folder.glob("Pulumi.*.yaml"))
+
+
 def require_file(stack: str, folder: Path = CONFIG) -> None:
     """Raise UserError where a stack has no file `Pulumi.<stack>.yaml`."""
-    known = sorted(file.stem.removeprefix("Pulumi.") for file in folder.glob("Pulumi.*.yaml"))
+    known = stacks(folder)
     if stack not in known:
         names = ", ".join(known) or "none"
         fix = did_you_mean(stack, known, f"Choose from {names}, or copy the file of one of them.")
-        rule = f"has no file in {folder.parent.name}/{folder.name}"
+        at = folder.name if folder == places.CLIENT else f"{folder.parent.name}/{folder.name}"
+        rule = f"has no file in {at}"
         raise UserError([Problem("stack", stack, rule, fix, code="stack-file-missing")])
 
 

@@ -17,10 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.engine.golang import ROOT, TOOLS, SetupError, build, go
+from infra.engine.golang import TOOLS, SetupError, build, go
+from infra.places import CHECKOUT, USER
 from rehearsal.control import exclusive
 
-HOME = ROOT / ".trainstack" / "control-plane"
+HOME = USER / "control-plane"
 FOLDER = HOME / "bin"
 # Folder in which setup-envtest and kubebuilder keep released binaries of the API server and etcd.
 ASSETS_VARIABLE = "KUBEBUILDER_ASSETS"
@@ -129,7 +130,15 @@ def kept(name: str) -> bool:
 
 
 def ready() -> dict[str, Path] | None:
-    """All binaries by name, or None when one is missing or was built from other sources."""
+    """All binaries by name, or None when one is missing or was built from other sources.
+
+    Raises SetupError without a checkout, which has the modules that they are built from.
+    """
+    if CHECKOUT is None:
+        rule = (
+            "the real control plane is built from a checkout of trainstack, and this is an installed package"
+        )
+        raise SetupError(rule, "Leave out --cluster real, or use a checkout (`make binaries`).")
     found = {name: _found(name) for name in BINARIES}
     complete = all(found.values()) and all(kept(name) for name in FILES if name in BINARIES)
     return {name: path for name, path in found.items() if path} if complete else None

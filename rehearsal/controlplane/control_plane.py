@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from infra.engine.golang import ROOT
+from infra.places import PACKAGES
 from rehearsal.controlplane.api import Access, KubernetesApi
 from rehearsal.controlplane.processes import StartError
 from rehearsal.controlplane.servers import ACCESS
@@ -101,7 +101,7 @@ def running(order: ControlPlaneOptions, progress: Progress = lambda text: None) 
     """A control plane for the duration of the context. Raises StartError with the reason."""
     with subprocess.Popen(
         [sys.executable, "-m", "rehearsal.controlplane"],
-        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+        cwd=PACKAGES, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
     ) as process:  # fmt: skip
         assert process.stdin and process.stdout
         try:

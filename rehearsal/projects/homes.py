@@ -1,4 +1,4 @@
-"""Homes of rehearsals: one for the stacks of this checkout, one for every other project.
+"""Homes of rehearsals: one for the stacks of this checkout or client's folder, one for every other project.
 
 State is kept by project name, and many projects are called `infra`: a home records the folder of each of its
 projects, and refuses another project of the same name.
@@ -6,10 +6,11 @@ projects, and refuses another project of the same name.
 
 import hashlib
 import os
+import sys
 from pathlib import Path
 
-from infra.engine.install import HOME
 from infra.errors import Problem, UserError
+from infra.places import STATE as HOME
 from rehearsal.client import Rehearsal
 from rehearsal.control import HOME_VARIABLE
 from rehearsal.projects.project import PulumiProject
@@ -17,12 +18,14 @@ from rehearsal.projects.stack_file import load
 
 
 def of_checkout() -> Rehearsal:
-    """The rehearsal of this checkout, or the one that TRAINSTACK_REHEARSAL_HOME names."""
+    """The rehearsal of this folder's stacks, or the one that TRAINSTACK_REHEARSAL_HOME names."""
+    _require_linux()
     return _named() or Rehearsal(HOME / "rehearsal")
 
 
 def of_project(project: PulumiProject) -> Rehearsal:
     """The rehearsal of a project, or the one that TRAINSTACK_REHEARSAL_HOME names; several may share it."""
+    _require_linux()
     named, homes = _named(), HOME / "rehearsals"
     if named:
         return named
@@ -30,6 +33,14 @@ def of_project(project: PulumiProject) -> Rehearsal:
         return Rehearsal(homes / project.name)  # made when homes were named after the project only
     digest = hashlib.sha256(os.fsencode(project.folder)).hexdigest()[:10]
     return Rehearsal(homes / f"{project.name}-{digest}")
+
+
+def _require_linux() -> None:
+    """Raise UserError elsewhere: processes of a rehearsal are started and ended by means of Linux."""
+    if sys.platform != "linux":
+        rule = f"needs Linux; this is {sys.platform}"
+        fix = "Rehearse on Linux, such as in a container. Commands without rehearsals work here."
+        raise UserError([Problem("rehearsal", None, rule, fix, code="rehearsal-needs-linux")])
 
 
 def claim(project: PulumiProject, rehearsal: Rehearsal) -> tuple[Path, list[str]]:

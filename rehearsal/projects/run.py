@@ -1,6 +1,7 @@
 """`trainstack rehearse run`: a Pulumi project in the emulated clouds, created, checked and deleted."""
 
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def _refuse_missing(project: PulumiProject) -> None:
     for module, file in dependencies.missing_modules(project.program).items():
         package = dependencies.distribution(project.folder, module)
         emulated = ", ".join(PACKAGES)
-        fix = f"Install it: .venv/bin/uv pip install {package}"
+        fix = f"Install it: uv pip install --python {sys.executable} {package}"
         if module.startswith("pulumi_"):
             fix += f" (the rehearsal emulates {emulated}; resources of other packages are not supported)"
         path, rule = f"import {module} in {file}", "is not installed"

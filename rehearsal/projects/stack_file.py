@@ -5,6 +5,7 @@ secrets provider into the file it is given. So the engine gets a copy below the 
 whenever the original is newer: by `workspace`, and by the `pulumi` launcher.
 """
 
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -15,15 +16,21 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from infra.errors import Problem, UserError
+from infra.places import PACKAGES
 
 _PROVIDER_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt")
 _LAUNCHER = """#!/bin/sh
 # Renews the rehearsal's copy of the stack file when the real one is newer, then runs the Pulumi CLI.
 if [ -n "$TRAINSTACK_STACK_FILE" ] && [ "$TRAINSTACK_STACK_FILE" -nt "$PULUMI_OPTION_CONFIG_FILE" ]; then
-  "{python}" -m rehearsal.projects.stack_file "$TRAINSTACK_STACK_FILE" "$PULUMI_OPTION_CONFIG_FILE" || exit 1
+  {python} -P -c {renew} {root} "$TRAINSTACK_STACK_FILE" "$PULUMI_OPTION_CONFIG_FILE" || exit 1
 fi
-exec "{pulumi}" "$@"
+exec {pulumi} "$@"
 """
+# The working directory is a project's folder: with `python -m`, a folder `rehearsal` in it would be imported.
+_RENEW = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "from rehearsal.projects.stack_file import main; main(*sys.argv[1:])"
+)
 
 
 def renew(source: Path | None, copy: Path) -> tuple[str, ...]:
@@ -81,7 +88,8 @@ def write_launcher(folder: Path, pulumi: str) -> None:
     """Write the launcher `pulumi` into a folder that is first on PATH."""
     folder.mkdir(parents=True, exist_ok=True)
     launcher = folder / "pulumi"
-    launcher.write_text(_LAUNCHER.format(python=sys.executable, pulumi=pulumi))
+    values = {"python": sys.executable, "renew": _RENEW, "root": PACKAGES, "pulumi": pulumi}
+    launcher.write_text(_LAUNCHER.format(**{name: shlex.quote(str(one)) for name, one in values.items()}))
     launcher.chmod(0o755)
 
 
@@ -100,5 +108,9 @@ def _is_encrypted(value: Any) -> bool:
     return isinstance(value, list) and any(_is_encrypted(item) for item in value)
 
 
-if __name__ == "__main__":
-    renew(Path(sys.argv[1]), Path(sys.argv[2]))
+def main(source: str, copy: str) -> None:
+    """Renew a copy; errors are shown without a traceback."""
+    try:
+        renew(Path(source), Path(copy))
+    except UserError as error:
+        sys.exit(str(error))

@@ -199,6 +199,7 @@ class LocalRanks:
             processes.PARENT: str(os.getpid()),
             heartbeat.FOLDER: str(self._hearts),
             "PYTHONPATH": os.pathsep.join(filter(None, [str(facts.code_location()), kept.get("PYTHONPATH")])),
+            "PYTHONSAFEPATH": "1",  # the working directory is the user's
             "SMOKE_DEVICE": self.preflight.device,
             "SMOKE_WORLD": str(self.world),
             # Longer than the run: hangs are detected outside the ranks, by their heartbeats.

@@ -42,14 +42,14 @@ Service = Annotated[Literal["mlflow", "grafana"], typer.Argument(help="Service t
 _MONITORING, _GRAFANA_LOGIN, _GRAFANA_PORT = "monitoring", "grafana-login", 3000
 
 
-def kubeconfig(stack: Stack, team: Team = "", rehearse: Rehearse = False) -> None:
+def kubeconfig(stack: Stack = "", team: Team = "", rehearse: Rehearse = False) -> None:
     """Print a kubeconfig without secrets: its user logs in to the cloud. With --team, for members."""
     exported, _ = deployed(stack, rehearse=rehearse)
     typer.echo(kubeconfig_of(exported, team))
 
 
 def open_service(
-    service: Service, stack: Stack, team: Team = "", port: Port = None, rehearse: Rehearse = False
+    service: Service, stack: Stack = "", team: Team = "", port: Port = None, rehearse: Rehearse = False
 ) -> None:
     """Forward a port to MLflow or Grafana until Ctrl-C, and show the login.
 

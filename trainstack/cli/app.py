@@ -15,6 +15,7 @@ from trainstack.cli import (
     cluster,
     collect,
     ledger,
+    new,
     preflight,
     queue,
     rehearse,
@@ -37,7 +38,7 @@ app = typer.Typer(
 )
 GROUPS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
     "Deploy": {
-        "preflight": preflight.preflight, "preview": stack.preview, "up": stack.up,
+        "new": new.new, "preflight": preflight.preflight, "preview": stack.preview, "up": stack.up,
         "refresh": stack.refresh, "destroy": stack.destroy, "explain": stack.explain,
     },
     "Operate": {

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from infra.engine.golang import ROOT, SetupError
+from infra.engine.golang import SetupError
 from infra.errors import Problem, UserError
+from infra.places import USER
 
-HOME = ROOT / ".trainstack" / "control-plane" / "run"
+HOME = USER / "control-plane" / "run"
 POOL_LABEL = "trainstack.dev/pool"
 MOST_NODES = 1000
 

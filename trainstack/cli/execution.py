@@ -14,15 +14,16 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from infra.engine.golang import ROOT, SetupError
+from infra.engine.golang import SetupError
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
+from infra.places import CLIENT, STATE
 from rehearsal.control import ControlError
 from smoke_training.__main__ import ERROR
+from trainstack.stamp import environment
 
 ERROR_SCHEMA = "trainstack.error/1"
 DEBUG_VARIABLE = "TRAINSTACK_DEBUG"
-STATE = ROOT / ".trainstack"
 _PASSED_ON = "smoke"
 """The command whose options belong to another program."""
 _CHANGING = {"up", "refresh", "destroy", "run", "stop"}
@@ -71,6 +72,8 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
     command.rich_markup_mode = "rich"  # type: ignore[attr-defined]  # panels of the overview
     try:
         with command.make_context("trainstack", [*arguments]) as context:
+            if CLIENT:
+                environment.link(CLIENT)
             command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
@@ -109,7 +112,7 @@ def _ended(error: BaseException, found: _Failure | None, as_json: bool) -> int:
 def _traced(error: BaseException) -> str:
     """Write the traceback to a file that only its owner can read; return where it can be found."""
     try:
-        STATE.mkdir(exist_ok=True)
+        STATE.mkdir(parents=True, exist_ok=True)
         opened, file = tempfile.mkstemp(".txt", "error-", STATE)
         with os.fdopen(opened, "w", errors="replace") as writer:
             traceback.print_exception(error, limit=-50, file=writer)  # else sys.tracebacklimit applies

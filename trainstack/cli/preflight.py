@@ -24,7 +24,9 @@ Save = Annotated[
 ]
 
 
-def preflight(stack: Stack, skip: Skip = None, save: Save = None, form: FormatOption = Format.TEXT) -> None:
+def preflight(
+    stack: Stack = "", skip: Skip = None, save: Save = None, form: FormatOption = Format.TEXT
+) -> None:
     """Check rights, quotas, machines and access of the account or project; read-only."""
     from infra import stackspec  # noqa: PLC0415 - help needs none of them
     from trainstack.preflight.answers import State, exit_code  # noqa: PLC0415

@@ -57,7 +57,7 @@ def queue(
 
 
 @app.command()
-def rules(stack: Stack, form: FormatOption = Format.TEXT) -> None:
+def rules(stack: Stack = "", form: FormatOption = Format.TEXT) -> None:
     """Show the rules of the queues in plain language, from the stack file alone."""
     from infra import stackspec  # noqa: PLC0415
     from stacks.queues import queue_objects  # noqa: PLC0415

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import typer
 
+from trainstack import extras
+
 app = typer.Typer(
     help="Validate distributed training: on this machine, or from recorded runs.", no_args_is_help=True
 )
@@ -26,6 +28,8 @@ def _forwarding(name: str) -> Callable[[typer.Context], None]:
     def command(context: typer.Context) -> None:
         from smoke_training.__main__ import ERROR, STOPPED  # noqa: PLC0415 - help needs none of them
 
+        if name == "run" and not {"-h", "--help"} & {*context.args}:
+            extras.require_rehearse("smoke run")
         try:
             from smoke_training.cli import main  # noqa: PLC0415
 

@@ -6,11 +6,41 @@ from typing import Annotated
 
 import typer
 
+from infra.errors import Problem, UserError
+from infra.places import CHECKOUT, STACKS
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
+from trainstack import extras
 from trainstack.cli.output import Format, FormatOption, print_fields, print_json, print_warnings
 
+
+def _only() -> str:
+    """The only stack of the folder. Raises UserError where there are several."""
+    from infra.stackspec.load import stacks  # noqa: PLC0415 - help needs none of it
+
+    known = stacks()
+    if len(known) != 1:
+        rule = f"the folder has {len(known) or 'no'} stacks, so one must be chosen"
+        fix = f"Add -s NAME: {', '.join(known)}." if known else "Add a file Pulumi.NAME.yaml."
+        raise UserError([Problem("--stack", None, rule, fix, code="stack-not-chosen")])
+    return known[0]
+
+
+def _chosen(context: typer.Context, parameter: typer.CallbackParam, given: str) -> str:
+    """The given stack, also an empty one: a script whose variable is not set must not get another stack."""
+    source = context.get_parameter_source(str(parameter.name))
+    return _only() if source is not None and source.name == "DEFAULT" else given
+
+
 Stack = Annotated[
-    str, typer.Option("--stack", "-s", help="The stack: a file stacks/config/Pulumi.<stack>.yaml.")
+    str,
+    typer.Option(
+        "--stack",
+        "-s",
+        help="The stack: a file Pulumi.<stack>.yaml of the folder, or in a checkout of stacks/config. "
+        "Default: the only one.",
+        show_default=False,
+        callback=_chosen,
+    ),
 ]
 Rehearse = Annotated[
     bool, typer.Option("--rehearse", help="Use the emulated clouds on this machine instead of the real ones.")
@@ -63,7 +93,7 @@ PolicyPackConfig = Annotated[
 
 
 def up(
-    stack: Stack,
+    stack: Stack = "",
     *,
     rehearse: Rehearse = False,
     yes: Yes = False,
@@ -81,6 +111,8 @@ def up(
     from trainstack.cli.operations.deployment import open_deployment  # noqa: PLC0415
     from trainstack.cli.operations.session import Kinds  # noqa: PLC0415
 
+    if rehearse:
+        extras.require_rehearse("up --rehearse")
     packs = Packs.read(policy_pack or (), policy_pack_config or ())
     kinds = Kinds(cluster, provider)
     deployment = open_deployment(
@@ -90,7 +122,7 @@ def up(
 
 
 def preview(
-    stack: Stack,
+    stack: Stack = "",
     *,
     rehearse: Rehearse = False,
     faults: Scenario = None,
@@ -112,7 +144,7 @@ def preview(
 
 
 def refresh(
-    stack: Stack,
+    stack: Stack = "",
     rehearse: Rehearse = False,
     yes: Yes = False,
     cluster: Cluster = None,
@@ -125,7 +157,7 @@ def refresh(
 
 
 def destroy(
-    stack: Stack,
+    stack: Stack = "",
     *,
     rehearse: Rehearse = False,
     yes: Yes = False,
@@ -139,13 +171,16 @@ def destroy(
     open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider)).destroy(confirmed=yes, now=now)
 
 
-AnyStack = Annotated[str | None, typer.Option("--stack", "-s", help="The stack; default: dev-aws.")]
+AnyStack = Annotated[
+    str | None,
+    typer.Option("--stack", "-s", help="The stack; default: the only one, in a checkout dev-aws."),
+]
 
 
 def or_default(stack: str | None) -> str:
     """The stack, or the default one, which is named on stderr."""
     if stack is None:
-        stack = "dev-aws"
+        stack = "dev-aws" if STACKS == CHECKOUT is not None else _only()
         typer.echo(f"stack {stack}; another one by --stack", err=True)
     return stack
 

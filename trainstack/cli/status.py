@@ -17,7 +17,7 @@ SCHEMA = "trainstack.status/1"
 Fields = Iterator[tuple[str, str]]
 
 
-def status(stack: Stack, rehearse: Rehearse = False, form: FormatOption = Format.TEXT) -> None:
+def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = Format.TEXT) -> None:
     """Show a stack, its gate and its alerts; in a rehearsal also emulated resources and running workloads."""
     from infra.gate import gates, lines  # noqa: PLC0415
     from infra.outputs import cluster as outputs  # noqa: PLC0415

@@ -31,7 +31,7 @@ Patience = Annotated[
 ]
 
 
-def validate(stack: Stack, pool: Pool, patience: Patience = 600) -> None:
+def validate(stack: Stack = "", *, pool: Pool, patience: Patience = 600) -> None:
     """Validate every running node of a pool in turns, in overlapping groups of idle nodes."""
     exported, _ = deployed(stack, rehearse=False)
     run = _scheduled(exported, pool)

@@ -36,7 +36,11 @@ Kubernetes = Annotated[
 
 
 def versions(
-    stack: Stack, *, update: Update = False, kubernetes: Kubernetes = False, form: FormatOption = Format.TEXT
+    stack: Stack = "",
+    *,
+    update: Update = False,
+    kubernetes: Kubernetes = False,
+    form: FormatOption = Format.TEXT,
 ) -> None:
     """Show newer versions than the pinned ones, and the nodes that an update drains. Sends requests."""
     from infra.stackspec.load import CONFIG  # noqa: PLC0415

@@ -75,7 +75,7 @@ Detach = Annotated[bool, typer.Option("--detach", help="Start the run without wa
 
 def run(
     folder: Folder,
-    stack: Stack,
+    stack: Stack = "",
     arguments: Arguments = None,
     *,
     script: Script = "train.py",

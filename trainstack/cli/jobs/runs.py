@@ -24,7 +24,7 @@ Name = Annotated[str, typer.Argument(help="Name of the run, as in `trainstack ru
 
 
 def runs(
-    stack: Stack,
+    stack: Stack = "",
     every: All = False,
     person: Person = "",
     rehearse: Rehearse = False,
@@ -61,7 +61,7 @@ def runs(
         typer.echo(f"The newest {NEWEST}; --all shows the others.")
 
 
-def stop(name: Name, stack: Stack, yes: Yes = False, rehearse: Rehearse = False) -> None:
+def stop(name: Name, stack: Stack = "", yes: Yes = False, rehearse: Rehearse = False) -> None:
     """Stop a run, and wait until billing ends. The script has two minutes to save."""
     from infra.jobs.money import prices  # noqa: PLC0415
     from infra.jobs.report import ending  # noqa: PLC0415

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import typer
 
-from infra.engine.golang import ROOT
 from infra.engine.install import require
 from infra.engine.packs import NO_PACKS, Packs
 from infra.engine.progress import watched
@@ -14,6 +13,7 @@ from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from infra.jobs.aws.account_logs import to_retain
+from infra.places import PACKAGES, STACKS
 from infra.stackspec.load import load_deployed, require_file
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
@@ -30,9 +30,9 @@ from trainstack.protection import protected
 
 
 def checkout_workspace(stack: str) -> Workspace:
-    """The workspace of a rehearsed stack of this checkout, created if absent. Raises UserError."""
+    """The workspace of a rehearsed stack of this folder, created if absent. Raises UserError."""
     require_file(stack)
-    return of_checkout(read(ROOT), stack, homes.of_checkout(), require().path)
+    return of_checkout(read(STACKS or PACKAGES), stack, homes.of_checkout(), require().path)
 
 
 @dataclass(frozen=True)

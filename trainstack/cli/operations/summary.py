@@ -15,6 +15,7 @@ from infra.engine.progress import short
 from infra.engine.stack import EngineStack, OperationOutcome
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
+from infra.places import CHECKOUT
 from rehearsal.client import Rehearsal
 from smoke_training.launchers.verdict_record import readable
 from trainstack import held_addresses
@@ -192,6 +193,7 @@ def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None, *, of
     steps = [f"trainstack status -s {stack}{flag}", f"trainstack destroy -s {stack}{flag} --yes"]
     if rehearsal and not of_jobs:
         steps[0] = f"trainstack up -s {stack} --rehearse --yes --fault smoke:slow-rank=1"
-    console.print("[bold]Next[/]  (commands are in .venv/bin; `up --verbose` shows more)")
+    where = "commands are in .venv/bin; " if CHECKOUT else ""
+    console.print(f"[bold]Next[/]  ({where}`up --verbose` shows more)")
     for command in steps:
         console.print(f"  {command}", style="cyan", highlight=False, markup=False)

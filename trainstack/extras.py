@@ -1,0 +1,48 @@
+"""Packages that the light installation leaves out, and the command that installs them."""
+
+import json
+import shlex
+import sys
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+from infra.errors import Problem, UserError
+from infra.places import CHECKOUT
+
+REHEARSE = ("torch", "mlflow")
+"""What the extra `rehearse` adds: a validation trains with PyTorch, and an MLflow server records it."""
+_DISTRIBUTION = "trainstack"
+
+
+def require_rehearse(command: str) -> None:
+    """Raise UserError where a command cannot run without the extra `rehearse`, or outside of Linux."""
+    if sys.platform != "linux":
+        fix = "Run it on Linux, such as in a container. Commands without rehearsals work here."
+        rule = f"needs Linux; this is {sys.platform}"
+        raise UserError([Problem(command, None, rule, fix, code="rehearsal-needs-linux")])
+    missing = [name for name in REHEARSE if find_spec(name) is None]
+    if missing:
+        rule = f"needs {' and '.join(missing)}, which this installation leaves out"
+        fix = f"Run `{install_command('rehearse')}`."
+        raise UserError([Problem(command, None, rule, fix, code="extra-missing")])
+
+
+def install_command(extra: str) -> str:
+    """The command that adds an extra to this installation, with the tool that made it."""
+    if CHECKOUT:
+        return "make setup"
+    wanted = shlex.quote(_requirement(extra))
+    prefix = Path(sys.prefix)
+    if (prefix / "uv-receipt.toml").is_file():
+        return f"uv tool install {wanted}"
+    if (prefix / "pipx_metadata.json").is_file():
+        return f"pipx install --force {wanted}"
+    return f"{shlex.quote(sys.executable)} -m pip install {wanted}"
+
+
+def _requirement(extra: str) -> str:
+    """The installed version from where it came, as an index may have another package of this name."""
+    found = metadata.distribution(_DISTRIBUTION)
+    origin = json.loads(found.read_text("direct_url.json") or "{}").get("url")
+    return f"{_DISTRIBUTION}[{extra}] @ {origin}" if origin else f"{_DISTRIBUTION}[{extra}]=={found.version}"

@@ -1,0 +1,1 @@
+"""Folders of clients: data only, run with the installed packages."""
