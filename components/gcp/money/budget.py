@@ -13,7 +13,6 @@ from infra.catalog.gcp import facts
 from infra.catalog.money import amount_problems, email_problems
 from infra.errors import UserError
 from infra.naming import sanitize
-from infra.stackspec.gcp.cloud import BillingCurrencySpec
 
 # Share of the limit, and whether it is spent or expected to be spent by the end of the month.
 WARNINGS = ((0.5, "CURRENT_SPEND"), (0.8, "CURRENT_SPEND"), (1.0, "CURRENT_SPEND"), (1.0, "FORECASTED_SPEND"))
@@ -33,6 +32,15 @@ LASTING_CREDITS = (
 _NAME_LENGTH = 60  # pulumi-gcp 10.2.0, billing.Budget (display_name)
 
 
+class CurrencyArgs(TypedDict):
+    """The currency of a billing account other than US dollars."""
+
+    code: str
+    """Its code, such as `EUR`."""
+    per_usd: float
+    """Amount of it for one US dollar."""
+
+
 class GcpBudgetArgs(TypedDict):
     """Limit, recipients of warnings, and the label that separates costs."""
 
@@ -45,7 +53,7 @@ class GcpBudgetArgs(TypedDict):
     """The label that every resource of the stack carries."""
     monthly_limit_usd: float
     """Limit of the cost of the whole stack in a calendar month, in USD."""
-    currency: NotRequired[BillingCurrencySpec | None]
+    currency: NotRequired[CurrencyArgs | None]
     """The account's, where it is not US dollars."""
     alert_emails: Sequence[str]
     """Addresses for warnings, one to five; for more, use the address of a mailing list."""
@@ -116,7 +124,7 @@ class GcpBudget(Component):
 
 
 def amount(
-    usd: float, currency: BillingCurrencySpec | None = None
+    usd: float, currency: CurrencyArgs | None = None
 ) -> gcp.billing.BudgetAmountSpecifiedAmountArgsDict:
     """The amount in the currency of the account: dollars to the cent, others in whole units.
 
@@ -124,7 +132,7 @@ def amount(
     `currencyCode` is optional, and must match). It is named: an account in another one rejects the budget.
     """
     if currency is not None:
-        return {"currency_code": currency.code, "units": str(math.ceil(usd * currency.per_usd))}
+        return {"currency_code": currency["code"], "units": str(math.ceil(usd * currency["per_usd"]))}
     cents = round(usd * 100)
     found: gcp.billing.BudgetAmountSpecifiedAmountArgsDict = {
         "currency_code": "USD",

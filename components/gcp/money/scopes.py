@@ -8,12 +8,11 @@ import pulumi_gcp as gcp
 
 from components.base import Component
 from components.gcp.mail import mail_channels
-from components.gcp.money.budget import LASTING_CREDITS, WARNINGS, amount
+from components.gcp.money.budget import LASTING_CREDITS, WARNINGS, CurrencyArgs, amount
 from infra.catalog.gcp import facts
 from infra.catalog.money import amount_problems, email_problems
 from infra.errors import UserError
 from infra.naming import TAG_PREFIX, sanitize
-from infra.stackspec.gcp.cloud import BillingCurrencySpec
 
 _NAME = 60  # pulumi-gcp 10.2.0, billing.Budget (display_name)
 
@@ -48,7 +47,7 @@ def scoped_budget(
     billing_account: str,
     project_number: pulumi.Input[str],
     topic: pulumi.Input[str],
-    currency: BillingCurrencySpec | None = None,
+    currency: CurrencyArgs | None = None,
 ) -> gcp.billing.Budget:
     """A monthly budget that sends mail, and publishes the costs to a topic.
 

@@ -13,9 +13,9 @@ from components.gcp import iam
 from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
 from components.gcp.functions.function import GcpFunction
 from components.gcp.jobs.roles import role_id
+from components.gcp.money.budget import CurrencyArgs
 from components.gcp.money.scopes import ScopeArgs, scoped_budget
 from infra.catalog.gcp.deploying import PUBLISHER
-from infra.stackspec.gcp.cloud import BillingCurrencySpec
 
 # Cancelling takes a second each.
 _TIMEOUT_S: Final = 300
@@ -43,7 +43,7 @@ class GcpBudgetStopArgs(TypedDict):
     """Number of that project: the Budget API returns this."""
     billing_account: str
     """The account that pays for the project."""
-    currency: NotRequired[BillingCurrencySpec | None]
+    currency: NotRequired[CurrencyArgs | None]
     """The account's, where it is not US dollars."""
     region: str
     """Region of jobs and function."""
@@ -136,7 +136,7 @@ class GcpBudgetStop(Component):
             "region": args["region"],
         }
         if currency := args.get("currency"):
-            place["currency"] = currency.model_dump()
+            place["currency"] = currency
         settings = pulumi.Output.all(
             bucket=args["artifact_bucket"],
             budgets=pulumi.Output.all(*(pulumi.Output.from_input(row) for row in rows)),

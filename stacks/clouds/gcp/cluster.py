@@ -32,6 +32,7 @@ from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.model import demanded
 from infra.stackspec.rules.gcp.gpu_networks import fast_pools
 from stacks.clouds.gcp.alerting import alerting_on_gcp
+from stacks.clouds.gcp.currency import budget_currency
 from stacks.clouds.gcp.gpu_networks import gpu_networks, pod_networks
 from stacks.clouds.gcp.pools import cpu_pool_args, gpu_pool_args, is_classic, pool_record
 from stacks.clouds.gcp.storage import GcpStore, alerts_on_gcp, store_on_gcp
@@ -289,7 +290,7 @@ class GcpCloud:
                 "label_key": label,
                 "label_value": self._labels[label],
                 "monthly_limit_usd": wanted.monthly_usd,
-                "currency": self._on.billing_currency,
+                "currency": budget_currency(self._on),
                 "alert_emails": wanted.alert_emails,
             },
             self._on_gcp,

@@ -29,6 +29,7 @@ from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec, PersonSpec, SmallLayout
 from infra.stackspec.model import demanded
 from stacks.clouds.budgets import budget_scopes
+from stacks.clouds.gcp.currency import budget_currency
 from stacks.clouds.gcp.job_validation import job_validation_on_gcp
 from stacks.clouds.gcp.storage import storage_args, uri
 from stacks.clouds.tags import owners_tags
@@ -281,7 +282,7 @@ class GcpJobs:
                 "project": self._on.project,
                 "project_number": self._number,
                 "billing_account": self._on.billing_account,
-                "currency": self._on.billing_currency,
+                "currency": budget_currency(self._on),
                 "region": spec.region,
                 "stack": self._labels[f"{TAG_PREFIX}-stack"],
                 "scopes": scopes,

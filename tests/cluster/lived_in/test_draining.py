@@ -20,7 +20,7 @@ from tests.cluster.lived_in.users import APPLIED, IGNORES_SIGTERM, RESEARCH, VIS
 from tests.cluster.waiting import eventually
 from tests.rehearsal.day2.changes import pool
 from tests.rehearsal.day2.stack import AWS
-from trainstack.cli.operations.deployment import Deployment
+from trainstack.cli.operations.deployment import DeploySession
 from trainstack.cli.operations.jobs_in_use import jobs_in_use, resume_queues
 from trainstack.plans.jobs import ENDS, STAYS, STOPS
 
@@ -136,12 +136,12 @@ def test_an_up_that_is_locked_out_stops_no_job(lived: LivedIn, users: Users) -> 
     before = users.pods()
     loaded = LoadedSpec(AWS.spec(_vision_leaves), node({}, "test"))
     engine = EngineStack(STACK, lived.rehearsal.environment())
-    deployment = Deployment(name=STACK, engine=engine, rehearsal=lived.rehearsal, loaded=loaded)
+    session = DeploySession(name=STACK, engine=engine, rehearsal=lived.rehearsal, loaded=loaded)
     with (
         recovery.locked(lived.rehearsal.home / "state", "trainstack", loaded.spec.name),
         pytest.raises(UserError) as caught,
     ):
-        deployment.up(confirmed=True)
+        session.up(confirmed=True)
     assert caught.value.codes == (("stack-is-busy", "--stack"),)
     assert users.pods() == before and _stopped(lived) == []
 

@@ -27,7 +27,7 @@ from trainstack.preflight.deployment import require_ready
 
 
 @dataclass(kw_only=True)
-class Deployment(Session):
+class DeploySession(Session):
     """A stack with the checked spec that it is to have."""
 
     loaded: stackspec.LoadedSpec
@@ -122,7 +122,7 @@ def open_deployment(
     scenario: Path | None = None,
     kinds: Kinds = UNCHANGED,
     packs: Packs = NO_PACKS,
-) -> Deployment:
+) -> DeploySession:
     """Check the spec, then open the stack. Raises UserError and SetupError before anything is started."""
     loaded = stackspec.load_file(stack)
     if not rehearse:
@@ -132,4 +132,4 @@ def open_deployment(
         parsed = rehearsal_faults.parse(faults, scenario)
         homes.of_checkout().choose(kinds.cluster, kinds.provider)
     engine, rehearsal = open_engine(stack, rehearse=rehearse, packs=packs)
-    return Deployment(name=stack, engine=engine, rehearsal=rehearsal, faults=parsed, loaded=loaded)
+    return DeploySession(name=stack, engine=engine, rehearsal=rehearsal, faults=parsed, loaded=loaded)

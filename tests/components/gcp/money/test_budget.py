@@ -5,9 +5,8 @@ from typing import Any, cast
 import pulumi
 import pytest
 
-from components.gcp.money.budget import GcpBudget, GcpBudgetArgs, amount
+from components.gcp.money.budget import CurrencyArgs, GcpBudget, GcpBudgetArgs, amount
 from infra.errors import UserError
-from infra.stackspec.gcp.cloud import BillingCurrencySpec
 from rehearsal.gcp.rules import BOOK
 from tests.components.graph import Graph, deploy_graph
 
@@ -94,7 +93,7 @@ def test_an_amount_is_exact_to_the_cent(usd: float, units: str, nanos: int | Non
 
 @pytest.mark.parametrize(("usd", "units"), [(1000.0, "920"), (0.1, "1"), (999.5, "920")])
 def test_an_amount_in_another_currency_is_rounded_up_to_whole_units(usd: float, units: str) -> None:
-    currency = BillingCurrencySpec(code="EUR", per_usd=0.92)
+    currency: CurrencyArgs = {"code": "EUR", "per_usd": 0.92}
     assert amount(usd, currency) == {"currency_code": "EUR", "units": units}
     assert budget(made(currency=currency))["amount"]["specifiedAmount"] == {
         "currencyCode": "EUR",
