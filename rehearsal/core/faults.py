@@ -180,6 +180,8 @@ class Faults(BaseModel):
     apis: tuple[str, ...] | None = None
     """APIs that are enabled in a Google Cloud project at the start, such as `storage.googleapis.com`; None:
     all."""
+    unusable_apis: tuple[str, ...] = ()
+    """APIs that are enabled, and still refuse requests: the change takes minutes to propagate."""
     billing_currency: str = "USD"
     """Currency of the billing account of a Google Cloud project."""
     org_policies: tuple[OrgPolicy, ...] = ()

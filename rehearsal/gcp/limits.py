@@ -19,7 +19,7 @@ from rehearsal.core.properties import at
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 from rehearsal.gcp import apis, organization_policies
-from rehearsal.gcp.quota_usage import demands
+from rehearsal.gcp.quota_usage import NETWORK, demands
 from rehearsal.gcp.site import places_of, project_of
 from rehearsal.gcp.sizes import CLUSTER, POOL, market, nodes
 
@@ -71,13 +71,14 @@ class Limited(Wrapper):
 
     def _refuse(self, call: Call, inputs: Properties, project: str, location: str, scenario: Faults) -> None:
         api = apis.needed(call.type)
-        if api and api[0] not in self._enabled(scenario, project, api[0]):
+        enabled = api and api[0] in self._enabled(scenario, project, api[0])
+        if api and (not enabled or api[0] in scenario.unusable_apis):
             raise apis.disabled(*api, project)
         if call.type == _BUDGET:
             _refuse_currency(inputs, scenario.billing_currency)
         if scenario.org_policies:
             organization_policies.refuse(scenario, call.type, inputs, project, self._cluster_of(inputs))
-        if scenario.quotas and call.type in (CLUSTER, POOL):
+        if scenario.quotas and call.type in (CLUSTER, POOL, NETWORK):
             self._refuse_quota(call, inputs, project, location, scenario.quotas)
 
     def _enabled(self, scenario: Faults, project: str, api: str) -> set[str]:
@@ -102,7 +103,7 @@ class Limited(Wrapper):
         region = _region(location)
         mine = list(demands(call.type, call.name, inputs, location))
         rest: list[Demand] = []
-        for record in self._pools(project):
+        for record in self._users(project):
             same = _region(str(record.outputs.get("location"))) == region
             taken = demands(record.type, record.name, record.inputs, str(record.outputs.get("location")))
             rest += [one for one in taken if same or _of_project(one)]
@@ -112,11 +113,11 @@ class Limited(Wrapper):
                 before = sum(one.amount for one in rest if one.key == short.quota.key)
                 raise _exceeded(short, before, project)
 
-    def _pools(self, project: str) -> Iterator[Record]:
-        """The pools with nodes; a cluster's first nodes count only where their pool is kept."""
-        for token in (CLUSTER, POOL):
+    def _users(self, project: str) -> Iterator[Record]:
+        """Networks and pools; a cluster's first nodes count only where their pool is kept."""
+        for token in (CLUSTER, POOL, NETWORK):
             for record in self._state.find(type=token, scope=project):
-                if token == POOL or not record.inputs.get("removeDefaultNodePool"):
+                if token != CLUSTER or not record.inputs.get("removeDefaultNodePool"):
                     yield record
 
     def _await_machines(

@@ -1,4 +1,4 @@
-"""Quota usage of nodes, from the inputs of clusters and pools.
+"""Quota usage of nodes and networks, from the inputs of clusters, pools and networks.
 
 Source: Compute Engine documentation, "Allocation quotas" (disks); the catalog for GPUs and processors.
 """
@@ -16,12 +16,16 @@ from rehearsal.gcp.sizes import market, nodes
 if TYPE_CHECKING:
     from infra.catalog.demand import Demand
 
+NETWORK = "gcp:compute/network:Network"
 _SOLID = ("pd-balanced", "pd-ssd")  # types of disks that SSD_TOTAL_GB counts
 _DISK_GB, _MACHINE = 100, "e2-medium"
 
 
 def demands(token: str, name: str, inputs: Properties, location: str) -> "Iterator[Demand]":
-    """Usage of a new pool, or of a cluster's first nodes."""
+    """Usage of a new network or pool, or of a cluster's first nodes."""
+    if token == NETWORK:
+        yield _quotas().Demand("networks", 1.0, name)
+        return
     count = nodes(token, inputs, location)
     if not count:
         return

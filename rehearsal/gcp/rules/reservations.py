@@ -9,6 +9,7 @@ from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
 from rehearsal.gcp.sizes import POOL, nodes
 
 _AFFINITY = "nodeConfig.reservationAffinity"
+_RESERVATION = "compute/reservation:Reservation"
 _SHORT = "Reservation does not have enough resources for the request"
 
 
@@ -67,15 +68,56 @@ def _enough(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
             yield Violation(path, f"{_SHORT}, short of {short} VM count", "", "badRequest")
 
 
+@BOOK.rule_around(
+    "GCP-POOL-030",
+    POOL,
+    source="GoogleCloudPlatform/cluster-toolkit issues 5043 (text), 2548 (reservation of another project); "
+    "Compute Engine documentation, Consume reserved instances (zone, sharing)",
+)
+def _reachable(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """A reservation is in every zone of the pool, and shared with its project where another one has it."""
+    location = str(inputs.get("location") or world.places.get("location") or "")
+    # Without names GKE chooses zones of the region.
+    zones = [str(zone) for zone in items(inputs.get("nodeLocations"))] or [location]
+    zones = [zone for zone in zones if zone.count("-") > 1]
+    for path, value in _named(inputs):
+        owner, name = _owner(value, world), _name(value)
+        made = [one for one in world.others(_RESERVATION) if one.name == name]
+        for zone in zones:
+            if owner != world.project:
+                found = world.find(f"projects/{owner}/zones/{zone}/reservations/{name}", _RESERVATION)
+                missing = found is not None and not _is_shared(found, world)
+            else:
+                missing = bool(made) and zone not in [one.outputs.get("zone") for one in made]
+            if missing:
+                pool = inputs.get("name")
+                text = f'reservation "{name}" not found for node pool "{pool}" at zone "{zone}".'
+                fix = "Name a reservation of the zone that is shared with the project."
+                yield Violation(path, f"Error 404: Google Compute Engine: {text}", fix, "notFound")
+
+
+def _is_shared(found: Record, world: ProjectView) -> bool:
+    rows = items(at(found.inputs, "shareSettings.projectMaps"))
+    given = {str(row.get(key)) for row in rows for key in ("id", "projectId")}
+    return bool({world.project, world.number} & given)
+
+
+def _owner(value: str, world: ProjectView) -> str:
+    return value.split("/")[1] if value.startswith("projects/") else world.project
+
+
+def _name(value: str) -> str:
+    parts = value.split("/")
+    return parts[parts.index("reservations") + 1] if "reservations" in parts else parts[0]
+
+
 def _held(inputs: Properties, world: ProjectView) -> Iterator[tuple[str, Record, Properties]]:
     """(path, reservation, properties of its machines) of reservations of this project's programs."""
     for path, value in _named(inputs):
-        parts = value.split("/")
-        if parts[0] == "projects" and parts[1] != world.project:
+        if _owner(value, world) != world.project:
             continue
-        name = parts[parts.index("reservations") + 1] if "reservations" in parts else parts[0]
-        for one in world.others("compute/reservation:Reservation"):
-            if one.name == name:
+        for one in world.others(_RESERVATION):
+            if one.name == _name(value):
                 yield path, one, block(one.inputs.get("specificReservation"), "instanceProperties")
 
 

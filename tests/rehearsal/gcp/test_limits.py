@@ -68,6 +68,25 @@ def test_an_api_that_is_not_enabled(project: Driver) -> None:
         project.create(NETWORK, "other", name="net")
 
 
+def test_an_api_that_is_enabled_and_not_yet_usable(project: Driver) -> None:
+    compute = "compute.googleapis.com"
+    given(project, apis=[compute], unusable_apis=[compute])
+    with pytest.raises(RefusalError, match="If you enabled this API recently, wait a few minutes"):
+        project.create(NETWORK, "net", name="net")
+    given(project, apis=[compute])
+    project.create(NETWORK, "net", name="net")
+
+
+def test_the_quota_of_networks(project: Driver) -> None:
+    given(project, quotas={"networks": 1})
+    project.create(NETWORK, "one", name="one")
+    with pytest.raises(RefusalError, match=r"Error 403: Quota 'NETWORKS' exceeded\. +Limit: 1\.0 globally"):
+        project.create(NETWORK, "two", name="two")
+    given(project, quotas={"networks": 0, "gpus_all_regions": 0})
+    with pytest.raises(RefusalError, match="'NETWORKS' exceeded"):
+        project.create(NETWORK, "three", name="three")
+
+
 def test_the_quota_of_all_regions(project: Driver) -> None:
     given(project, quotas={"gpus_all_regions": 8})
     project.create(CLUSTER, "gke", **BASE)

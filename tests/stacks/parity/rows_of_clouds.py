@@ -20,6 +20,7 @@ _REPAIR = "on.repair.rules.0"
 _L4 = "on.pools.l4"
 
 GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "currency": {"gcp": {"on.billing_currency": {"code": "EUR", "per_usd": 0.5}}},
     "way in": {"aws": {"on.load_balancer": LOAD_BALANCER}},
     "EFA driver": {"aws": {"layout.pools.0.min_nodes": 1}},
     "repair": {"aws": {"on.repair.rules": [_RULE]}},
@@ -134,6 +135,9 @@ GCP: dict[str, Outcome] = dict(
         ("on.maintenance", _demanded("on.maintenance")),
         _row("on", "on.project", "other-ml-dev", r'^~ gcp gcp project: .* -> "other-ml-dev"'),
         _row("on", "on.billing_account", "0A0A0A-0B0B0B-0C0C0C", r"^~ Budget .*0A0A0A-0B0B0B-0C0C0C"),
+        _row("on", "on.billing_currency", {"code": "EUR", "per_usd": 0.5}, r'currencyCode: "USD" -> "EUR"'),
+        _row("currency", "on.billing_currency.code", "CHF", r'currencyCode: "EUR" -> "CHF"'),
+        _row("currency", "on.billing_currency.per_usd", 2.0, r'units: .* -> "40000"'),
         _row("on", "on.admins", ["user:others@example.com"], r"^\+ IAMMember cluster-admin-others"),
         _row("on", "on.channel", "rapid", r'channel: "REGULAR" -> "RAPID"'),
         _row("on", "on.maintenance.days", ["MO", "TU", "WE"], r"BYDAY=MO,TU,WE"),

@@ -32,6 +32,19 @@ MACHINES: list[Made] = [
 ]
 
 
+ELSEWHERE: list[Made] = [
+    (
+        "compute/reservation:Reservation",
+        name,
+        {**MACHINES[0][2], "name": name, "project": "lab", **({"shareSettings": share} if share else {})},
+    )
+    for name, share in (
+        ("own", None),
+        ("shared", {"shareType": "SPECIFIC_PROJECTS", "projectMaps": [{"id": "research"}]}),
+    )
+]
+
+
 # id -> (type, world, accepted inputs, refused inputs, path of the violation)
 EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] = {
     "GCP-POOL-021": (
@@ -46,6 +59,13 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         [*CLUSTERS, *MACHINES],
         pool({**named("machines"), "machineType": "a3-megagpu-8g", "ephemeralStorageLocalSsdConfig": SSDS}),
         pool({**named("machines"), "machineType": "a3-highgpu-8g"}),
+        f"{AFFINITY}.values[0]",
+    ),
+    "GCP-POOL-030": (
+        POOL,
+        [*CLUSTERS, *MACHINES, *ELSEWHERE],
+        pool(named("projects/lab/reservations/shared"), nodeCount=1, nodeLocations=["us-central1-a"]),
+        pool(named("projects/lab/reservations/own"), nodeCount=1, nodeLocations=["us-central1-a"]),
         f"{AFFINITY}.values[0]",
     ),
     "GCP-POOL-023": (
