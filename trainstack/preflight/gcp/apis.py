@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from infra.catalog.gcp import deploying
+from infra.clouds.gcp.api import DISABLED, ApiRequestError
 from infra.stackspec.layouts import SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.project import Project, enable
@@ -30,5 +31,40 @@ def enabled(project: Project) -> Iterator[Answer]:
     if off:
         text = f"disabled in {project.on.project}: {', '.join(off)}"
         yield Answer(_CHECK, State.SHORT, text, enable(off, project))
+    elif early := [name for name in names if _refuses(project, name)]:
+        text = f"enabled in {project.on.project}, and not yet usable: {', '.join(early)}"
+        yield Answer(_CHECK, State.SHORT, text, "Wait some minutes: Google propagates an enabled API.")
     else:
         yield Answer(_CHECK, State.READY, f"{len(names)} APIs are enabled")
+
+
+def _refuses(project: Project, name: str) -> bool:
+    """Return whether a service that is enabled still answers as a disabled one.
+
+    Service Usage reports an API as enabled before the service knows it (terraform-google-project-factory
+    issue 753; the text of the error says "wait a few minutes").
+    """
+    probes = {
+        "compute.googleapis.com": ("compute.zones.list", {"project": project.on.project}),
+        "container.googleapis.com": (
+            "container.projects.locations.getServerConfig",
+            {"name": project.location},
+        ),
+        "file.googleapis.com": (
+            "file.projects.locations.instances.list",
+            {"parent": f"{project.path}/locations/-"},
+        ),
+        "monitoring.googleapis.com": (
+            "monitoring.projects.notificationChannels.list",
+            {"name": project.path},
+        ),
+        "pubsub.googleapis.com": ("pubsub.projects.topics.list", {"project": project.path}),
+    }
+    if name not in probes:
+        return False
+    method, given = probes[name]
+    try:
+        project.asked(method, **given)
+    except ApiRequestError as error:
+        return error.code == DISABLED  # other errors are those of other checks
+    return False

@@ -131,6 +131,7 @@ def test_what_is_left_can_be_rehearsed(google: Google, tmp_path: Path) -> None:
 
 def before_up(google: Google) -> None:
     """A project in which the stack can be deployed."""
+    google.said |= test_permissions.USABLE
     google.said |= billing_said()
     google.said |= {
         test_permissions.LIST: {

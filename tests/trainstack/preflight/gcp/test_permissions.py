@@ -9,11 +9,28 @@ from typing import Any
 import pytest
 
 from infra.catalog.gcp import deploying
-from tests.trainstack.preflight.gcp.asking import ID, NUMBER, Google, asked, disabled, project, refused
+from tests.trainstack.preflight.gcp.asking import (
+    DENIED,
+    ID,
+    NUMBER,
+    Google,
+    asked,
+    disabled,
+    project,
+    refused,
+)
 from trainstack.preflight.answers import State
 from trainstack.preflight.gcp import apis, permissions
 
 TEST, LIST = "cloudresourcemanager.projects.testIamPermissions", "serviceusage.services.list"
+
+USABLE: dict[str, Any] = {
+    "compute.zones.list": {},
+    "container.projects.locations.getServerConfig": {},
+    "file.projects.locations.instances.list": DENIED,
+    "monitoring.projects.notificationChannels.list": DENIED,
+    "pubsub.projects.topics.list": {},
+}
 
 
 def granted(without: Collection[str] = (), **changes: Any) -> tuple[Google, list[Any]]:
@@ -109,7 +126,7 @@ def test_permissions_have_the_form_of_iam() -> None:
 
 def enabled(names: Collection[str], **changes: Any) -> list[Any]:
     rows = [{"name": f"projects/{NUMBER}/services/{name}", "state": "ENABLED"} for name in names]
-    return asked(apis.enabled, project(Google({LIST: {"services": rows}}), **changes))
+    return asked(apis.enabled, project(Google({**USABLE, LIST: {"services": rows}}), **changes))
 
 
 def test_disabled_apis_are_reported_with_one_command() -> None:
@@ -133,6 +150,15 @@ def test_only_apis_that_the_spec_needs_are_wanted() -> None:
     assert "backupdr.googleapis.com" not in apis.wanted(project(Google(), data__on_destroy="discard"))
 
 
+@pytest.mark.parametrize(("method", "service"), [(one, one.partition(".")[0]) for one in USABLE])
+def test_an_api_that_is_enabled_and_not_yet_usable(method: str, service: str) -> None:
+    names = apis.wanted(project(Google()))
+    rows = [{"name": f"projects/{NUMBER}/services/{name}", "state": "ENABLED"} for name in names]
+    said = {**USABLE, LIST: {"services": rows}, method: disabled(f"{service}.googleapis.com")}
+    (answer,) = asked(apis.enabled, project(Google(said)))
+    assert answer.state is State.SHORT and answer.text.endswith(f": {service}.googleapis.com")
+
+
 def test_a_disabled_api_has_a_command_to_enable_it() -> None:
     (answer,) = asked(apis.enabled, project(Google({LIST: disabled("serviceusage.googleapis.com")})))
     assert answer.state is State.UNKNOWN
@@ -148,5 +174,5 @@ def test_pages_are_all_read() -> None:
         further = {"nextPageToken": str(start + 5)} if start + 5 < len(rows) else {}
         return {"services": rows[start : start + 5], **further}
 
-    (answer,) = asked(apis.enabled, project(Google({LIST: paged})))
+    (answer,) = asked(apis.enabled, project(Google({**USABLE, LIST: paged})))
     assert answer.state is State.READY, json.dumps(answer.text)
