@@ -50,15 +50,28 @@ def usable(account: Account) -> Iterator[Answer]:
 
 
 def _in_policy(account: Account, arn: str) -> bool:
-    """Return whether the key policy allows the role something; delegation to IAM is not enough for it."""
+    """Return whether the key policy names the role, or everyone under conditions that are not judged here.
+
+    Delegation to IAM is not enough. A role with a suffix is another one, which EKS does not use
+    (aws/containers-roadmap issue 1087).
+    """
     document = json.loads(account.client("kms").get_key_policy(KeyId=arn, PolicyName="default")["Policy"])
     statements: Any = document["Statement"]
     rows = statements if isinstance(statements, list) else [statements]
-    return any(one["Effect"] == "Allow" and _ROLE in json.dumps(one.get("Principal")) for one in rows)
+    return any(
+        one["Effect"] == "Allow" and (name == "*" or name.endswith(f"/{_ROLE}"))
+        for one in rows
+        for name in _principals(one.get("Principal"))
+    )
+
+
+def _principals(named: Any) -> list[str]:
+    listed = named.get("AWS", []) if isinstance(named, dict) else named
+    return [listed] if isinstance(listed, str) else [*(listed or ())]
 
 
 def _granted(account: Account, arn: str) -> bool:
     return any(
-        _ROLE in grant.get("GranteePrincipal", "") and "CreateGrant" in grant["Operations"]
+        grant.get("GranteePrincipal", "").endswith(f"/{_ROLE}") and "CreateGrant" in grant["Operations"]
         for grant in account.pages("kms", "list_grants", "Grants", KeyId=arn)
     )

@@ -46,6 +46,11 @@ def with_policy(statements: Any, grants: list[dict[str, Any]]) -> Answer:
     [
         ([DELEGATES, NAMES], [], State.READY),
         (NAMES, [], State.READY),
+        ([{**NAMES, "Principal": "*"}], [], State.READY),
+        ([{**NAMES, "Principal": {"AWS": "*"}}], [], State.READY),
+        ([{**NAMES, "Principal": {"AWS": f"{ROLE}_ml"}}], [], State.SHORT),
+        ([{**NAMES, "Principal": {"Service": "ec2.amazonaws.com"}}], [], State.SHORT),
+        ([DELEGATES], [{**GRANT, "GranteePrincipal": f"{ROLE}_ml"}], State.SHORT),
         ([DELEGATES], [GRANT], State.READY),
         ([DELEGATES], [], State.SHORT),
         ([DELEGATES, DENIES], [], State.SHORT),
