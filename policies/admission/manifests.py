@@ -13,6 +13,16 @@ _API_VERSION = "admissionregistration.k8s.io/v1"
 _ANNOTATION = "trainstack.dev/policy"
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
 """Namespaces of the cluster itself, which are exempt."""
+# Updates by controllers are exempt: of an object that is older than a policy, Kueue could else not suspend a
+# job, to preempt or end it. What a member changes is judged in the member's own request.
+_CONTROLLERS = [
+    f"system:serviceaccounts:{namespace}"
+    for namespace in ("kube-system", "kueue-system", "jobset-system", "kubeflow-system")
+]
+_BY_OTHERS = (
+    "request.operation != 'UPDATE' || (request.userInfo.username != 'system:kube-controller-manager'"
+    f" && !request.userInfo.?groups.orValue([]).exists(group, group in {_CONTROLLERS}))"
+)
 
 
 def manifests(
@@ -37,7 +47,10 @@ def _both(expression: Expression, actions: Sequence[Action], but: Sequence[str])
             "failurePolicy": "Fail",
             "matchConstraints": _constraints(expression, but),
             # Objects under deletion are exempt: their finalizers are removed by updates.
-            "matchConditions": [{"name": "stays", "expression": "!has(object.metadata.deletionTimestamp)"}],
+            "matchConditions": [
+                {"name": "stays", "expression": "!has(object.metadata.deletionTimestamp)"},
+                {"name": "by-others-than-controllers", "expression": _BY_OTHERS},
+            ],
             "variables": [
                 {"name": key, "expression": value.strip()} for key, value in expression.variables.items()
             ],

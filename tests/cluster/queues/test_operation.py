@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -9,9 +10,10 @@ from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE, VALIDATION
 from components.kubernetes.queueing.quotas import GateArgs, TeamArgs
 from infra.naming import gate_queue
+from policies.admission.manifests import manifests as policies
 from rehearsal.controlplane.api import ApiError, KubernetesApi
 from tests.cluster.queues.lab import Lab, flavor, queues
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import eventually, gone
 
 A100 = flavor("a100", "p4d.24xlarge", 4, usd_per_hour=32.77)  # 32 GPUs
 L4 = flavor("l4", "g6.2xlarge", 4, usd_per_hour=0.98)
@@ -37,6 +39,42 @@ def test_a_drained_queue_evicts_and_later_resumes(api: KubernetesApi) -> None:
         stop("None")
         lab.runs("train", "later")
         assert not lab.job("train")["status"].get("failed")
+
+
+def _follows(lab: Lab, name: str, active: bool) -> bool:
+    """Whether a Job runs as its Workload is active."""
+    return lab.job(name)["spec"]["suspend"] is not active and lab.admitted(name) is active
+
+
+def test_a_job_that_rules_refuse_since_it_was_made_can_be_stopped_and_started(api: KubernetesApi) -> None:
+    """An environment that begins to deny: an update by a controller is no request of a member."""
+    with queues(api, [A100], RESEARCH) as lab:
+        space = lab.namespaces["Research"]
+        lab.submit("Research", "train", gpus=8)
+        lab.runs("train")
+        train = lab.job("train")
+        assert "activeDeadlineSeconds" not in train["spec"]
+        made = [api.create(body) for body in policies(actions=["Deny"])]
+
+        def denied() -> bool:
+            try:
+                api.patch(
+                    "batch/v1", "Job", "train", {"metadata": {"labels": {"by": "an-administrator"}}}, space
+                )
+            except ApiError as error:
+                return "MLS-K8S-06" in str(error)
+            return False
+
+        try:
+            eventually(denied, "the rules hold")
+            workload = lab.workload("train")["metadata"]["name"]
+            for active in (False, True):
+                api.patch(API_VERSION, "Workload", workload, {"spec": {"active": active}}, space)
+                eventually(partial(_follows, lab, "train", active), lambda: lab.workload("train"))
+        finally:
+            for body in reversed(made):
+                api.delete(body["apiVersion"], body["kind"], body["metadata"]["name"])
+            gone(api, made)
 
 
 def test_a_job_without_a_queue_is_queued_with_its_team(api: KubernetesApi) -> None:
