@@ -70,6 +70,14 @@ if os.environ["RANK"] == "0":
 """
 
 
+AUTOLOGGED = b"""
+import mlflow, numpy
+from sklearn.linear_model import Ridge
+mlflow.autolog(log_models=False)
+Ridge(alpha=0.5).fit(numpy.arange(8.0).reshape(4, 2), numpy.arange(4.0))
+"""
+
+
 def add_app(account: Account) -> Any:
     account.role(CALLS, FILES)
     inputs = {"artifactStoreUri": "s3://out-bucket/mlflow", "roleArn": ROLE}
@@ -81,7 +89,8 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """An account with an app, whose jobs find their code in a channel, as those of `trainstack run`."""
     account = Account(tmp_path_factory.mktemp("home"))
     add_app(account)
-    for name, content in {WRAPPER: shipped().content, "train.py": SCRIPT.encode(), "ranks.py": RANKS}.items():
+    scripts = {"train.py": SCRIPT.encode(), "ranks.py": RANKS, "autologged.py": AUTOLOGGED}
+    for name, content in {WRAPPER: shipped().content, **scripts}.items():
         file = account.file("code-bucket", f"run/{name}")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
@@ -147,6 +156,23 @@ def test_of_two_machines_one_records(used: Account) -> None:
     assert (run.info.status, run.data.metrics["loss"]) == ("FINISHED", 0.25)
     assert (run.data.tags["owner"], run.data.params["nodes"]) == ("ada", "2")
     assert run.info.artifact_uri.startswith("s3://out-bucket/mlflow/")
+
+
+def test_a_script_that_only_switches_on_autolog_records_into_the_run_of_its_job(used: Account) -> None:
+    whole = request(
+        START=WRAPPED.replace("ranks.py", "autologged.py"),
+        TRAINSTACK_SCRIPT="autologged.py",
+        TRAINSTACK_OWNER="ada",
+        MLFLOW_EXPERIMENT_NAME="autologged",
+    )
+    found = used.ended(used.start("autologged", **whole), 150)
+    assert found["TrainingJobStatus"] == "Completed", found.get("FailureReason")
+    client = MlflowClient(used.services.locate(ARN))
+    experiment = client.get_experiment_by_name("autologged")
+    assert experiment is not None
+    (run,) = client.search_runs([experiment.experiment_id])
+    assert (run.info.status, run.data.params["alpha"], run.data.tags["owner"]) == ("FINISHED", "0.5", "ada")
+    assert "training_r2_score" in run.data.metrics
 
 
 def ask(
