@@ -1,0 +1,97 @@
+"""Refusals of a Python, a system or an installation on which a command does not work."""
+
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from infra.errors import UserError
+from rehearsal.projects import run as project_run
+from tests.trainstack.cli.command import run
+from trainstack import cli, extras
+from trainstack.cli.operations import deployment, session
+
+# Imported under the name of the system that this is: they choose their parts by it.
+IMPORTED = (psutil, project_run, deployment, session)
+
+
+def refused(*words: str) -> str:
+    with pytest.raises(UserError) as error:
+        run(*words)
+    (problem,) = error.value.problems
+    return problem.code
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("up", "-s", "dev-aws", "--rehearse", "--yes"),
+        ("preview", "-s", "dev-aws", "--rehearse"),
+        ("destroy", "-s", "dev-aws", "--rehearse", "--yes"),
+        ("rehearse", "env", "-s", "dev-aws"),
+        ("rehearse", "stop"),
+        ("rehearse", "run", "examples"),
+        ("smoke", "run", "--ranks", "2", "--out", "result.json"),
+    ],
+    ids=" ".join,
+)
+def test_rehearsals_are_refused_outside_of_linux(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    project = tmp_path / "examples"
+    project.mkdir()
+    (project / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
+    (project / "__main__.py").write_text("")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert (
+        refused(*(str(project) if word == "examples" else word for word in words)) == "rehearsal-needs-linux"
+    )
+
+
+def test_other_commands_work_outside_of_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert cli.unsupported() == ""
+    assert run("explain", "budget", "-s", "dev-aws")[0] == 0
+    assert run("smoke", "plan", "--help")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "platform", "works"),
+    [
+        ((3, 10), "linux", False), ((3, 11), "linux", True), ((3, 13), "darwin", True),
+        ((3, 14), "linux", False), ((3, 14), "darwin", False), ((3, 12), "win32", False),
+    ],
+)  # fmt: skip
+def test_the_command_refuses_a_python_or_a_system_on_which_nothing_works(
+    version: tuple[int, int], platform: str, works: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "version_info", (*version, 0, "final", 0))
+    monkeypatch.setattr(sys, "platform", platform)
+    assert (cli.unsupported() == "") is works
+    if not works:
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code not in (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("made_by", "start"),
+    [
+        ("uv-receipt.toml", "uv tool install 'trainstack[rehearse]"),
+        ("pipx_metadata.json", "pipx install --force 'trainstack[rehearse]"),
+        ("pyvenv.cfg", f"{sys.executable} -m pip install 'trainstack[rehearse]"),
+    ],
+)
+def test_a_missing_extra_is_installed_by_the_tool_that_made_the_environment(
+    made_by: str, start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras, "CHECKOUT", None)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    (tmp_path / made_by).touch()
+    assert extras.install_command("rehearse").startswith(start)
+
+
+def test_an_empty_name_of_a_stack_does_not_choose_one() -> None:
+    assert refused("destroy", "-s", "", "--rehearse", "--yes") == "stack-file-missing"
+    assert refused("destroy", "--rehearse", "--yes") == "stack-not-chosen"
