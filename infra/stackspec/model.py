@@ -142,6 +142,24 @@ Currency = Annotated[
 ]
 """A currency other than US dollars."""
 
+OAuthClient = Annotated[
+    str,
+    _form(
+        r"^[0-9]+-[a-z0-9]+\.apps\.googleusercontent\.com$",
+        "the id of an OAuth client: <number>-<characters>.apps.googleusercontent.com",
+    ),
+]
+"""A client of Google's OAuth 2.0."""
+
+SecretName = Annotated[
+    str,
+    _form(
+        r"^projects/[a-z0-9][a-z0-9-]+/secrets/[A-Za-z0-9_-]{1,255}$",
+        "a secret of Secret Manager: projects/<project>/secrets/<name>",
+    ),
+]
+"""A secret of Secret Manager."""
+
 Principal = Annotated[
     str,
     _form(
@@ -223,6 +241,8 @@ class CloudModel(Model):
     """Fields that a stack with a cluster must have."""
     optional_in_clusters: ClassVar[tuple[str, ...]] = ()
     """Further fields that only a stack with a cluster may have."""
+    never_in_clusters: ClassVar[tuple[str, ...]] = ()
+    """Fields that only a stack without a cluster may have."""
     managed_tracking: ClassVar[bool] = False
     """The cloud runs the tracking server of a stack without a cluster."""
 

@@ -186,7 +186,9 @@ def _secret_value(site: Site, args: Properties) -> Properties:
     fitting = [one for one in found if wanted in ("latest", one.outputs["version"])]
     if not fitting:
         raise RefusalError(
-            "notFound", f"Secret [{args.get('secret')}] not found or has no versions.", "Create it before."
+            "notFound",
+            f"Secret [{args.get('secret')}] not found or has no versions.",
+            "Create it before; one that exists in the real project: `trainstack rehearse seed`.",
         )
     chosen = fitting[-1]
     data = str(chosen.outputs.get("secretData") or "")
@@ -205,4 +207,5 @@ FUNCTIONS: Mapping[str, Function[Site]] = {
     "container/getEngineVersions": _versions,
     "storage/getProjectServiceAccount": _storage_agent,
     "secretmanager/getSecretVersion": _secret_value,
+    "secretmanager/getSecretVersionAccess": _secret_value,
 }

@@ -19,6 +19,7 @@ _KEY = "aws:kms/getKey:getKey"
 _STATE = "pulumi:pulumi:readStackOutputs"
 _GROUPS = "aws:autoscaling/getAmiIds:getAmiIds"
 _SECRET = "aws:secretsmanager/getSecretVersion:getSecretVersion"
+_SECRET_OF_GOOGLE = "gcp:secretmanager/getSecretVersionAccess:getSecretVersionAccess"
 _PROJECT = "gcp:organizations/getProject:getProject"
 _STORAGE_AGENT = "gcp:storage/getProjectServiceAccount:getProjectServiceAccount"
 
@@ -58,6 +59,7 @@ class Recorder(Mocks):
                 "member": f"serviceAccount:{args['project']}@gs-project-accounts.iam.gserviceaccount.com",
             },
             _SECRET: lambda args: {"id": args["secretId"], "secretString": f"value of {args['secretId']}"},
+            _SECRET_OF_GOOGLE: lambda args: {**args, "id": "1", "secretData": f"value of {args['secret']}"},
         }
     )
     """What functions say, by token. By default nothing of the stack exists before it is deployed."""

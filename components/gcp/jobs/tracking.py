@@ -37,6 +37,15 @@ _MODULES = (
 _PROBE_S, _PROBES = 10, 24
 
 
+class OAuthClientArgs(TypedDict):
+    """An OAuth client that Identity-Aware Proxy uses for browsers."""
+
+    client_id: str
+    """Id of the client."""
+    client_secret: str
+    """Its secret in Secret Manager, `projects/<project>/secrets/<name>`; the newest version."""
+
+
 class GcpJobTrackingArgs(TypedDict):
     """Location of the server, and its storage."""
 
@@ -54,6 +63,10 @@ class GcpJobTrackingArgs(TypedDict):
     """Name of the bucket, with uniform access."""
     key_id: pulumi.Input[str]
     """Key of the region; the database uses it."""
+    project_number: pulumi.Input[str]
+    """Number of the project."""
+    login: OAuthClientArgs | None
+    """OAuth client of the login; None: that of Google, for users of the project's organization."""
     image: pulumi.Input[str]
     """Image with MLflow, psycopg2 and google-cloud-storage, by digest."""
     replicas: int
@@ -118,7 +131,7 @@ class GcpJobTracking(Component):
             VARIABLE: zipped(_MODULES[0], _MODULES),
         }
         service = self._service(name, args, account.email, environment, ready)
-        self.url = after(service.uri, [self._proxy(name, args, service)])
+        self.url = after(service.uri, [self._proxy(name, args, service), *self._login(name, args, service)])
         self.service = service.name
         self.register_declared()
 
@@ -204,6 +217,37 @@ class GcpJobTracking(Component):
             member=proxy.member,
             opts=self.child(),
         )
+
+    def _login(
+        self, name: str, args: GcpJobTrackingArgs, service: gcp.cloudrunv2.Service
+    ) -> list[gcp.iap.Settings]:
+        """The client of the proxy for this service, if it has its own.
+
+        Google's admits users of the project's organization alone; a project without one has none, and
+        answers "Empty Google Account OAuth client ID(s)/secret(s)" (Identity-Aware Proxy documentation, "Use
+        custom OAuth clients"). Jobs log in with tokens of their accounts, without a client.
+        """
+        client = args["login"]
+        if client is None:
+            return []
+        _, project, _, secret = client["client_secret"].split("/")
+        read = gcp.secretmanager.get_secret_version_access_output(
+            project=project, secret=secret, opts=pulumi.InvokeOutputOptions(parent=self)
+        )
+        place = f"/iap_web/cloud_run-{args['region']}/services/"
+        return [
+            gcp.iap.Settings(
+                f"{name}-login",
+                name=pulumi.Output.concat("projects/", args["project_number"], place, service.name),
+                access_settings={
+                    "oauth_settings": {
+                        "client_id": client["client_id"],
+                        "client_secret": pulumi.Output.secret(read.secret_data),
+                    }
+                },
+                opts=self.child(),
+            )
+        ]
 
 
 class GcpTrackingVisitorsArgs(TypedDict):

@@ -57,12 +57,13 @@ def apis() -> Mapping[str, RequiredApi]:
     return read_table(_TABLES / "apis.toml", "api", RequiredApi, "name")
 
 
-def permissions_of_jobs(*, scheduled: bool) -> list[str]:
+def permissions_of_jobs(*, scheduled: bool, login: bool) -> list[str]:
     """Permissions on the project for the deployer of a stack without a cluster.
 
-    `scheduled`: its validation is repeated.
+    `scheduled`: its validation is repeated. `login`: it has an OAuth client.
     """
-    left_out = () if scheduled else ("gcp:cloudscheduler/",)
+    absent = {"gcp:cloudscheduler/": not scheduled, "gcp:iap/settings:": not login}
+    left_out = tuple(prefix for prefix, none in absent.items() if none)
     rows = [row for row in permissions().values() if row.on == "project" and row.of != "cluster"]
     return sorted({one for row in rows if not row.type.startswith(left_out) for one in row.permissions})
 

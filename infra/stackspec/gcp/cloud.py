@@ -11,8 +11,10 @@ from infra.stackspec.model import (
     DatabaseTier,
     DiskImage,
     Model,
+    OAuthClient,
     Principal,
     ProjectId,
+    SecretName,
     TimeOfDay,
     ZoneName,
 )
@@ -82,6 +84,17 @@ class MigSpec(Model):
     """Size of a partition, in NVIDIA's notation: `1g.5gb` of an A100, `1g.10gb` of an H100."""
 
 
+class OAuthClientSpec(Model):
+    """An OAuth client of the project, made in the console (docs/how-to/jobs.md)."""
+
+    client_id: OAuthClient
+    """Id of the client."""
+
+    client_secret: SecretName
+    """Secret in Secret Manager whose newest version is the client's secret. The deployer needs
+    `secretmanager.versions.access` on it."""
+
+
 class GcpPoolSpec(Model):
     """Settings of a pool that only GKE has."""
 
@@ -125,6 +138,8 @@ class GcpSpec(CloudModel):
         "homes_gib",
         "first_rdma_zone",
     )
+
+    never_in_clusters: ClassVar = ("login",)
 
     cloud: Literal["gcp"]
     """Cloud of the stack, Google Cloud, set by `trainstack:cloud`."""
@@ -191,6 +206,10 @@ class GcpSpec(CloudModel):
     """Size of the home directories (`data.homes`) in GiB, on regional Filestore, which can grow and shrink;
     null: 100, the minimum, for new ones, and existing ones keep their size. A project without access to small
     instances needs 1024 or more."""
+
+    login: OAuthClientSpec | None = None
+    """OAuth client for the login to MLflow, for users of several organizations or of none; null: that of
+    Google, for users of the project's organization. Only without a cluster."""
 
     database: CloudSqlSpec
     """The database of the tracking server."""

@@ -11,12 +11,16 @@ _NO_CLUSTER = "is not supported without a cluster"
 
 
 def missing(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:
-    """A cluster needs a tracking server, and the cloud's settings for clusters."""
+    """A cluster needs a tracking server, and the cloud's settings for clusters; it has no others."""
     if spec.tracking is None:
         yield _missing("tracking", describe(StackSpec, "tracking"))
     for name in spec.on.needed_by_clusters:
         if not getattr(spec.on, name):
             yield _missing(f"on.{name}", describe(type(spec.on), name))
+    for name in spec.on.never_in_clusters:
+        if getattr(spec.on, name):
+            rule = "is only for a stack without a cluster"
+            yield Problem(f"on.{name}", None, rule, "Leave it out.", code="needs-no-cluster")
     if spec.budget.over_budget == "stop":
         rule = "the bill does not split shared nodes by team, so it cannot stop jobs"
         fix = "Set teams[].over_budget to stop, with monthly_usd or monthly_gpu_hours."

@@ -12,7 +12,7 @@ from components.gcp.apis import GcpApis
 from components.gcp.jobs.folders import CODE, GcpJobFolders
 from components.gcp.jobs.person import GcpPerson
 from components.gcp.jobs.roles import GcpJobRoles
-from components.gcp.jobs.tracking import GcpJobTracking, GcpTrackingVisitors
+from components.gcp.jobs.tracking import GcpJobTracking, GcpTrackingVisitors, OAuthClientArgs
 from components.gcp.jobs.users import GcpKeyUsers
 from components.gcp.money.scopes import ScopeArgs
 from components.gcp.money.stopper import GcpBudgetStop
@@ -25,7 +25,7 @@ from infra.catalog.gcp.deploying import apis_of_jobs
 from infra.cost.gcp.jobs import job_hour_usd
 from infra.naming import TAG_PREFIX, gcp_labels, lasting_tags
 from infra.stackspec import StackSpec
-from infra.stackspec.gcp.cloud import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec, OAuthClientSpec
 from infra.stackspec.layouts import JobMachineSpec, PersonSpec, SmallLayout
 from infra.stackspec.model import demanded
 from stacks.clouds.budgets import budget_scopes
@@ -206,7 +206,8 @@ class GcpJobs:
 
     def tracking(self, place: GcpJobPlace) -> pulumi.Output[str]:
         """MLflow on Cloud Run, with Cloud SQL; returns its URL."""
-        spec, database, wanted = self._spec, self._on.database, demanded(self._spec.tracking)
+        spec, database, login = self._spec, self._on.database, self._on.login
+        wanted = demanded(spec.tracking)
         self._server = GcpJobTracking(
             f"{spec.name}-tracking",
             {
@@ -225,6 +226,8 @@ class GcpJobs:
                 "disk_gib": database.disk_gib,
                 "deletion_protection": spec.data.protect,
                 "last_backup": spec.data.on_destroy == "keep",
+                "project_number": self._number,
+                "login": None if login is None else _client(login),
             },
             self._on_gcp,
         )
@@ -299,3 +302,7 @@ class GcpJobs:
     def price(self, machine: JobMachineSpec) -> float | None:
         """Price of an hour of one machine for a job."""
         return job_hour_usd(machine, self._spec.region)
+
+
+def _client(login: OAuthClientSpec) -> OAuthClientArgs:
+    return {"client_id": login.client_id, "client_secret": login.client_secret}

@@ -120,6 +120,22 @@ def test_networks_of_rdma_have_ranges_for_all_their_nodes(gcp: Values) -> None:
     stackspec.load("dev", copy.deepcopy(gcp), "f")
 
 
+def test_a_cluster_has_no_login_of_identity_aware_proxy(gcp: Values) -> None:
+    client = {"client_id": "1-a.apps.googleusercontent.com", "client_secret": "projects/ml/secrets/s"}
+    put(gcp, ("on", "login"), client)
+    (problem,) = problems(gcp)
+    assert (problem.code, problem.path) == ("needs-no-cluster", "on.login")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("client_id", "me"), ("client_secret", "GOCSPX-0a1b2c"), ("client_secret", "s")]
+)
+def test_a_client_has_an_id_and_the_name_of_its_secret(gcp: Values, field: str, value: str) -> None:
+    client = {"client_id": "1-a.apps.googleusercontent.com", "client_secret": "projects/ml/secrets/s"}
+    put(gcp, ("on", "login"), {**client, field: value})
+    assert paths(gcp) == {f"on.login.{field}"}
+
+
 def test_a_validation_has_whole_gpus(gcp: Values) -> None:
     put(gcp, ("smoke", "pools"), ["a100"])
     stackspec.load("dev", copy.deepcopy(gcp), "f")

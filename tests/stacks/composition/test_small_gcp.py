@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from google.protobuf.json_format import MessageToDict
+from pulumi.runtime import rpc
 
 from infra import cost
 from infra.catalog.gcp import deploying
@@ -315,3 +317,19 @@ def test_the_service_waits_for_flex_start_machines_of_the_gate_longer_than_the_d
     graph, _ = access("flex_start")
     assert graph.outputs["place"]["flex_wait_s"] > stack_spec(PAIR).smoke.queue_timeout_s
     assert access()[0].outputs["place"]["flex_wait_s"] is None
+
+
+def test_an_oauth_client_of_the_project_serves_the_login_and_its_secret_stays_one() -> None:
+    client = {"client_id": "1-a.apps.googleusercontent.com", "client_secret": "projects/keys/secrets/login"}
+    graph = composed(PAIR, lambda spec: spec["on"].update({"login": client}))
+    settings = graph.find("iap/settings:Settings")
+    name, service = settings["name"], graph.find("cloudrunv2/service:Service")
+    assert name.startswith(f"projects/{NUMBER}/iap_web/cloud_run-us-central1/services/")
+    assert service["iapEnabled"] is True
+    request = MessageToDict(graph.requests["Settings:dev-tracking-login"].object)
+    assert request["accessSettings"]["oauthSettings"] == {
+        "clientId": client["client_id"],
+        "clientSecret": {rpc._special_sig_key: rpc._special_secret_sig, "value": "value of login"},
+    }
+    assert "value of login" not in json.dumps(graph.outputs, default=str)
+    assert not made().all("iap/settings:Settings")

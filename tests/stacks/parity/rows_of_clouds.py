@@ -130,6 +130,7 @@ AWS: dict[str, Outcome] = dict(
         _row("repair", "on.repair.rules[].action", "NoAction", r'-> "NoAction"', at=f"{_REPAIR}.action"),
     ]
 )
+_CLIENT = {"client_id": "1-a.apps.googleusercontent.com", "client_secret": "projects/ml/secrets/s"}
 GCP: dict[str, Outcome] = dict(
     [
         ("on.maintenance", _demanded("on.maintenance")),
@@ -149,6 +150,10 @@ GCP: dict[str, Outcome] = dict(
         _row("on", "on.dataset_claims", True, r"^\+ Bucket storage-shared-datasets"),
         _row("on", "on.rapid_checkpoints", "us-central1-a", r"^\+ Bucket storage-rapid"),
         _row("on", "on.homes_gib", 200, r"capacityGb: 100\.0 -> 200\.0"),
+        *(
+            (f"on.login{part}", Refused("on.login", _CLIENT, "on.login", "^Leave it out."))
+            for part in ("", ".client_id", ".client_secret")
+        ),
         _row("on", "on.checkpoint_addon", True, r"highScaleCheckpointing.*-> true"),
         _row("on", "on.readiness_addon", True, r"nodeReadinessConfig.*-> true"),
         _row("on", "on.database.tier", "db-custom-4-15360", r'-> "db-custom-4-15360"'),

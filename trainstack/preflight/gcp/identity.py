@@ -9,8 +9,11 @@ from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.project import Project
 
 _CHECK, _ADMINS, _LOGIN = "identity", "administrators", "tracking-login"
-# Accounts of no organization.
-_CONSUMERS: Final = ("gmail.com", "googlemail.com")
+# Domains of mail for everyone: Google accounts there are in no organization.
+_CONSUMERS: Final = frozenset({
+    *("gmail.com", "googlemail.com", "gmx.de", "gmx.net", "hotmail.com", "icloud.com", "live.com", "me.com"),
+    *("outlook.com", "proton.me", "protonmail.com", "qq.com", "web.de", "yahoo.com"),
+})  # fmt: skip
 _DENIED = "PERMISSION_DENIED"
 _UNKNOWN = "the caller (not named by the credentials)"
 
@@ -61,11 +64,14 @@ def login(project: Project) -> Iterator[Answer]:
     Source: Identity-Aware Proxy documentation, "Customize OAuth configuration" (a client of Google's serves
     users of the project's organization; others, and projects without one, need a client of their own).
     """
+    if project.on.login is not None:
+        text = f"users log in to MLflow by the OAuth client {project.on.login.client_id}, of any domain"
+        yield Answer(_LOGIN, State.READY, text)
+        return
     names, parent = domains(project), str(project.about.get("parent") or "")
     fix = (
-        "Create an OAuth client and set it for the service after `up`: gcloud iap settings set (IAP "
-        'documentation, "Customize OAuth configuration"); or move the project into the organization of '
-        "its users. Jobs log in without it."
+        "Name an OAuth client in on.login (docs/how-to/jobs.md), or move the project into the organization "
+        "of its users. Jobs log in without it."
     )
     if not parent:
         text = f"{project.on.project} is in no organization: browsers cannot log in to MLflow"
@@ -73,13 +79,24 @@ def login(project: Project) -> Iterator[Answer]:
     elif outside := consumers(project):
         text = f"not of the organization, so their browsers cannot log in to MLflow: {', '.join(outside)}"
         yield Answer(_LOGIN, State.SHORT, text, fix)
-    elif len(names) > 1:
-        text = f"users of one organization log in to MLflow; here are several domains: {', '.join(names)}"
-        yield Answer(_LOGIN, State.NOTE, text, fix)
+    elif names == [own := _organization(project, parent)]:
+        yield Answer(_LOGIN, State.READY, f"the users are of {own}, the organization of the project")
     else:
-        yield Answer(
-            _CHECK, State.READY, f"the project is in an organization, its users in {', '.join(names)}"
-        )
+        whose = own or "not readable (resourcemanager.organizations.get)"
+        text = f"users of the project's organization log in to MLflow: {whose}; users: {', '.join(names)}"
+        yield Answer(_LOGIN, State.NOTE, text, f"If these are not its domains: {fix}")
+
+
+def _organization(project: Project, parent: str) -> str:
+    """Name of the organization above a project, its primary domain; empty where it may not be read."""
+    try:
+        while parent.startswith("folders/"):
+            parent = str(project.asked("cloudresourcemanager.folders.get", name=parent)["parent"])
+        return str(project.asked("cloudresourcemanager.organizations.get", name=parent)["displayName"])
+    except ApiRequestError as error:
+        if error.code != _DENIED:
+            raise
+        return ""
 
 
 def consumers(project: Project) -> list[str]:

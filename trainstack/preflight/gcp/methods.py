@@ -41,6 +41,10 @@ METHODS: Final[Mapping[str, ApiMethod]] = {
     "cloudquotas.projects.locations.services.quotaInfos.list": ApiMethod(
         f"{_QUOTAS}/{{parent}}/quotaInfos", page={"pageSize": 500}, right="cloudquotas.quotas.get"
     ),
+    "cloudresourcemanager.folders.get": ApiMethod(f"{_CRM}/{{name}}", right="resourcemanager.folders.get"),
+    "cloudresourcemanager.organizations.get": ApiMethod(
+        f"{_CRM}/{{name}}", right="resourcemanager.organizations.get"
+    ),
     "cloudresourcemanager.projects.get": ApiMethod(f"{_CRM}/{{name}}", right="resourcemanager.projects.get"),
     "cloudresourcemanager.projects.testIamPermissions": ApiMethod(
         f"{_CRM}/{{resource}}:testIamPermissions", "POST"

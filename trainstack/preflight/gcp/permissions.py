@@ -39,7 +39,9 @@ def deploying_in(project: Project) -> Iterator[Answer]:
 def permissions(project: Project) -> list[str]:
     """The permissions for the resource types of this stack, without those of parts that its spec lacks."""
     if isinstance(project.layout, SmallLayout):
-        return deploying.permissions_of_jobs(scheduled=project.spec.smoke.schedule is not None)
+        return deploying.permissions_of_jobs(
+            scheduled=project.spec.smoke.schedule is not None, login=project.on.login is not None
+        )
     spec, pools = project.spec, project.cluster.pools
     watched = [one for one in pools if stays_idle(one.machine, one.min_nodes)]
     # Alerts of the cluster are mailed by policies on a log, those about storage by policies on its metrics.

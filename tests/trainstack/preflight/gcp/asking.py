@@ -174,8 +174,11 @@ def _forms() -> list[tuple[str, str, re.Pattern[str]]]:
 def _method(verb: str, address: str) -> tuple[str, dict[str, Any]]:
     for name, its, form in _forms():
         found = form.fullmatch(address)
-        if its == verb and found:
-            return name, {key: unquote(value) for key, value in found.groupdict().items()}
+        given = {key: unquote(value) for key, value in found.groupdict().items()} if found else {}
+        # Folders, organizations and projects have one address.
+        meant = given.get("name", "").startswith(f"{name.split('.')[1]}/") or "name" not in given
+        if its == verb and found and meant:
+            return name, given
     raise AssertionError(f"no method is asked by {verb} {address}")
 
 

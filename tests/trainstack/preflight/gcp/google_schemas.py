@@ -19,7 +19,7 @@ ROOTS: Final = {
         "ProjectBillingInfo",
         "TestIamPermissionsResponse",
     ),
-    "cloudresourcemanager.v3": ("Project", "TestIamPermissionsResponse"),
+    "cloudresourcemanager.v3": ("Folder", "Organization", "Project", "TestIamPermissionsResponse"),
     "cloudscheduler.v1": ("ListLocationsResponse",),
     "compute.v1": (
         "AcceleratorTypeAggregatedList",

@@ -232,7 +232,7 @@ def test_versions_without_rights_or_credentials_are_no_pass(google: Google) -> N
 def test_the_documented_roles_allow_every_request_and_nothing_else() -> None:
     text = (ROOT / "docs" / "reference" / "preflight.md").read_text()
     found = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    assert found == [role("project"), role("billing")]
+    assert found == [role("project"), role("billing"), role("organization")]
     asked = {right for those in rights().values() for right in those}
     assert asked == {method.right for method in METHODS.values() if method.right} | {
         "serviceusage.services.use"

@@ -9,10 +9,10 @@ import pytest
 from infra import stackspec
 from infra.catalog.gcp.deploying import PUBLISHER
 from infra.stackspec.document import read
-from infra.stackspec.gcp.cloud import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec, OAuthClientSpec
 from infra.stackspec.layouts import SmallLayout
 from infra.stackspec.load import CONFIG
-from tests.trainstack.preflight.gcp.asking import ABSENT, Google, Said
+from tests.trainstack.preflight.gcp.asking import ABSENT, DENIED, Google, Said
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp import JOB_CHECKS, apis, identity, jobs, permissions, places, policies
 from trainstack.preflight.gcp.project import Project, answered
@@ -179,21 +179,30 @@ def test_no_check_is_about_a_cluster() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parent", "emails", "state"),
+    ("parent", "above", "emails", "state"),
     [
-        ("organizations/1", (), State.READY),
-        ("folders/1", (), State.READY),
-        ("", (), State.SHORT),
-        ("organizations/1", ("x@gmail.com",), State.SHORT),
-        ("organizations/1", ("x@another.example",), State.NOTE),
+        ("organizations/1", "example.com", (), State.READY),
+        ("folders/1", "example.com", (), State.READY),
+        ("", None, (), State.SHORT),
+        ("organizations/1", None, ("x@gmail.com",), State.SHORT),
+        ("organizations/1", None, ("x@outlook.com",), State.SHORT),
+        ("organizations/1", "example.com", ("x@another.example",), State.NOTE),
+        # An agency deploys for a customer: all users are of one domain, which is not the organization's.
+        ("organizations/1", "customer.example", (), State.NOTE),
+        ("folders/1", None, (), State.NOTE),
     ],
 )
 def test_users_of_the_organization_log_in_to_mlflow(
-    parent: str, emails: tuple[str, ...], state: State
+    parent: str, above: str | None, emails: tuple[str, ...], state: State
 ) -> None:
     about = {"name": "projects/1", "projectId": "example-ml-jobs", "state": "ACTIVE"}
+    organization = {"name": "organizations/1", "displayName": above}
     google = Google(
-        {"cloudresourcemanager.projects.get": {**about, **({"parent": parent} if parent else {})}}
+        {
+            "cloudresourcemanager.projects.get": {**about, **({"parent": parent} if parent else {})},
+            "cloudresourcemanager.folders.get": {"name": "folders/1", "parent": "organizations/1"},
+            "cloudresourcemanager.organizations.get": organization if above else DENIED,
+        }
     )
     found = project(google)
     assert isinstance(found.layout, SmallLayout)
@@ -203,7 +212,18 @@ def test_users_of_the_organization_log_in_to_mlflow(
     layout = found.layout.model_copy(update={"people": tuple(people)})
     changed = Project(found.spec, layout, found.on, google.session())
     (answer,) = answered("tracking-login", identity.login, changed)
-    assert answer.state is state
+    assert (answer.check, answer.state) == ("tracking-login", state)
+
+
+def test_users_of_any_domain_log_in_to_mlflow_by_a_client_of_the_project() -> None:
+    about = {"name": "projects/1", "projectId": "example-ml-jobs", "state": "ACTIVE"}
+    found = project(Google({"cloudresourcemanager.projects.get": about}))
+    client = {"client_id": "1-a.apps.googleusercontent.com", "client_secret": "projects/ml/secrets/s"}
+    on = found.on.model_copy(update={"login": OAuthClientSpec(**client)})
+    (answer,) = answered(
+        "tracking-login", identity.login, Project(found.spec, found.layout, on, found.session)
+    )
+    assert (answer.check, answer.state) == ("tracking-login", State.READY)
 
 
 LEGACY, MANAGED = "iam.allowedPolicyMemberDomains", "iam.managed.allowedPolicyMembers"
