@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from infra import places
 from infra.catalog.gcp.deploying import PUBLISHER
 from infra.stackspec.gcp.cloud import GcpSpec
-from infra.stackspec.layers import ROOT
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from rehearsal.accounts import project_number
 from rehearsal.core.faults import Faults, OrgPolicy, parse
@@ -30,7 +30,7 @@ LEGACY: tuple[OrgPolicy, ...] = (
     "iam.disableServiceAccountKeyUpload",
     "storage.uniformBucketLevelAccess",
 )
-MANAGED = parse([], ROOT / "rehearsal/scenarios/new-organization.yaml").org_policies
+MANAGED = parse([], places.PACKAGES / "rehearsal/scenarios/new-organization.yaml").org_policies
 HARDENED: tuple[OrgPolicy, ...] = (
     "compute.requireShieldedVm",
     "compute.vmExternalIpAccess",

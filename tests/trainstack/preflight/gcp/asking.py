@@ -13,7 +13,7 @@ from requests.adapters import BaseAdapter
 from infra.stackspec import StackSpec
 from infra.stackspec.document import read
 from infra.stackspec.gcp.cloud import GcpSpec
-from infra.stackspec.layers import ROOT
+from infra.stackspec.layers import PROFILES_FOLDER
 from infra.stackspec.layouts import ClusterLayout
 from tests.stacks.stack_files import DIGEST, at
 from tests.trainstack.preflight.gcp.google_schemas import FILE
@@ -208,8 +208,8 @@ def spec(**changes: Any) -> StackSpec:
     """The spec of a medium stack with other values at paths such as `layout__api_access`."""
     made: dict[str, Any] = {}
     for layer in (
-        read(ROOT / "stacks/profiles/medium.yaml", "f"),
-        read(ROOT / "stacks/profiles/medium.gcp.yaml", "f"),
+        read(PROFILES_FOLDER / "medium.yaml", "f"),
+        read(PROFILES_FOLDER / "medium.gcp.yaml", "f"),
         STACK,
     ):
         _fold(made, json.loads(json.dumps(layer)))
