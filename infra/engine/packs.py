@@ -77,7 +77,9 @@ def _pack_faults(paths: Sequence[Path]) -> Iterator[Problem]:
             continue
         if not (path / "PulumiPolicy.yaml").is_file():
             rule = "is not a policy pack: it has no PulumiPolicy.yaml"
-            fix = "Name the folder of a pack, such as `policies`."
+            fix = (
+                "Name the folder of a pack, such as `policies`, in a client's folder `.trainstack/policies`."
+            )
             yield Problem(PACK_OPTION, str(path), rule, fix, code="not-a-policy-pack")
 
 

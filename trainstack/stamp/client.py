@@ -168,7 +168,7 @@ and is never committed.
 trainstack explain                  # every value of the stack, its layer and its reason
 trainstack up --rehearse --yes      # on this machine: no account, no cost (needs the extra `rehearse`)
 eval "$(trainstack rehearse env)"   # plain pulumi commands on the rehearsed stack, in this shell
-pulumi preview
+pulumi preview                      # with the rules for training stacks: --policy-pack .trainstack/policies
 ```
 
 In a real account: replace the examples in `Pulumi.{ENVIRONMENT}.yaml`, log in to the cloud and to a Pulumi
