@@ -130,9 +130,17 @@ class GcpCatalog(Catalog):
     def sold(self, machine: str, way: Way) -> bool | None:
         """Return whether a machine type is sold in that way, where it is offered; None: no source says."""
         row = self.sales.get(machine)
-        if row is None:
-            return None if machine not in self.cpu_types else way in ("on_demand", "spot")
-        return True if way in row.ways else None if way in row.unknown else False
+        if way in self.ways(machine):
+            return True
+        unknown = row.unknown if row else () if machine in self.cpu_types else (way,)
+        return None if way in unknown else False
+
+    def ways(self, machine: str) -> tuple[Way, ...]:
+        """The ways in which a machine type is sold, as far as sources say."""
+        row = self.sales.get(machine)
+        if row is not None:
+            return row.ways
+        return ("on_demand", "spot") if machine in self.cpu_types else ()
 
     @cached_property
     def vm_prices(self) -> Mapping[tuple[str, str, Market], VmPrice]:

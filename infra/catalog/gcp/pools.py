@@ -78,7 +78,7 @@ def cpu_purchase_problems(path: str, bought: str) -> Iterator[Problem]:
 def purchase_problems(path: str, kind: Way, machine: str) -> Iterator[Problem]:
     """The machine type is sold in that way; what no source denies is accepted."""
     if machine in facts.sales and facts.sold(machine, kind) is False:
-        fix = f"Buy it by {' or '.join(facts.sales[machine].ways)}, or use another type."
+        fix = f"Buy it by {' or '.join(facts.ways(machine))}, or use another type."
         yield Problem(path, kind, f"{machine} is not sold in this way", fix, code="purchase-not-offered")
 
 

@@ -240,7 +240,7 @@ def _sold(inputs: Properties) -> Iterator[Violation]:
     if not isinstance(machine, str) or _reservation(inputs) in (UNKNOWN, "ANY_RESERVATION"):
         return
     if machine in catalog().sales and catalog().sold(machine, way) is False:
-        ways = ", ".join(catalog().sales[machine].ways)
+        ways = ", ".join(catalog().ways(machine))
         yield Violation("nodeConfig.machineType", f"{machine} is not sold {way}", f"It is sold {ways}.")
 
 

@@ -26,7 +26,7 @@ def machines() -> Iterator[Machine]:
             tflops=gpu.dense_bf16_tflops,
             inside_gb_s=inside_gb_s().get(row.name),
             between_gb_s=network_gb_s(network) if network else None,
-            ways=facts.sales[row.name].ways,
+            ways=facts.ways(row.name),
         )
 
 

@@ -1,14 +1,17 @@
 """Checks of zones, of the machine types and GPUs that they offer, and of services of the region."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import cast
 
 from infra.catalog.gcp import facts
+from infra.catalog.gcp.model import Way
 from infra.stackspec.layouts import PoolSpec, SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp import apis
 from trainstack.preflight.gcp.project import Project
 
 _ZONES, _TYPES, _GPUS, _SCHEDULER = "zones", "types", "accelerators", "scheduler"
+_PURCHASES = "purchases"
 
 
 def zones(project: Project) -> Iterator[Answer]:
@@ -54,6 +57,31 @@ def accelerators(project: Project) -> Iterator[Answer]:
     if wanted:
         offered = _offered(project, "acceleratorTypes", {name for name, _ in wanted.values()})
         yield from _judged(project, _GPUS, wanted, offered)
+
+
+def purchases(project: Project) -> Iterator[Answer]:
+    """Every machine type is sold the way that the spec buys it, by the rows that prices and advice read.
+
+    No API of a project reports what is sold; a way without a source is reported, not refused.
+    """
+    layout = project.layout
+    jobs = isinstance(layout, SmallLayout)
+    rows = layout.machines if isinstance(layout, SmallLayout) else layout.pools
+    kind = "layout.machines" if jobs else "layout.pools"
+    bought = {f"{kind}[{index}]": one for index, one in enumerate(rows)}
+    sold = {path: facts.sold(one.machine, cast(Way, one.purchase.kind)) for path, one in bought.items()}
+    for path, one in bought.items():
+        ways = ", ".join(facts.ways(one.machine))
+        text = f"{path}: {one.machine} by {one.purchase.kind}"
+        if sold[path] is False:
+            fix = f"It is sold by {ways}." if ways else "Use another type."
+            yield Answer(_PURCHASES, State.SHORT, f"{text} is not sold", fix)
+        elif sold[path] is None:
+            fix = f"Sources name {ways}." if ways else "Check the documentation of Compute Engine."
+            yield Answer(_PURCHASES, State.NOTE, f"{text}: no source says that it is sold so", fix)
+    if all(sold.values()):
+        named = dict.fromkeys(f"{one.machine} by {one.purchase.kind}" for one in bought.values())
+        yield Answer(_PURCHASES, State.READY, ", ".join(named) or "no machines")
 
 
 def scheduler(project: Project) -> Iterator[Answer]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from infra.catalog.gcp import facts
 from tests.trainstack.preflight.gcp.asking import (
     DENIED,
     ID,
@@ -86,6 +87,24 @@ def test_cloud_scheduler_is_where_lustre_is_copied() -> None:
 
 def test_who_has_nothing_that_cloud_scheduler_starts_is_not_asked_for_it() -> None:
     assert asked(places.scheduler, project(Google(), data__shared_fs=None)) == []
+
+
+@pytest.mark.parametrize(
+    ("machine", "kind", "expected"),
+    [
+        ("a3-megagpu-8g", "on_demand", [State.READY]),
+        # Such a spec is refused when it is loaded; an older one may be deployed.
+        ("a4-highgpu-8g", "on_demand", [State.SHORT]),
+        ("g4-standard-12", "spot", [State.NOTE]),
+        ("n2-standard-16", "spot", [State.READY]),
+    ],
+)
+def test_ways_to_buy_are_those_of_the_catalog(machine: str, kind: str, expected: list[State]) -> None:
+    changes = {"layout__pools__0__machine": machine, "layout__pools__0__purchase": {"kind": kind}}
+    found = asked(places.purchases, project(Google(), **changes))
+    assert states(found) == expected
+    assert all(machine in one.text and kind in one.text for one in found)
+    assert expected[0] is not State.SHORT or all(way in found[0].fix for way in facts.sales[machine].ways)
 
 
 def test_types_that_are_offered_in_all_their_zones() -> None:
