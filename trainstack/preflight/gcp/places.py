@@ -5,7 +5,7 @@ from typing import cast
 
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.model import Way
-from infra.stackspec.layouts import PoolSpec, SmallLayout
+from infra.stackspec.layouts import JobMachineSpec, PoolSpec, SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp import apis
 from trainstack.preflight.gcp.project import Project
@@ -66,6 +66,7 @@ def purchases(project: Project) -> Iterator[Answer]:
     """
     layout = project.layout
     jobs = isinstance(layout, SmallLayout)
+    rows: Sequence[JobMachineSpec | PoolSpec]
     rows = layout.machines if isinstance(layout, SmallLayout) else layout.pools
     kind = "layout.machines" if jobs else "layout.pools"
     bought = {f"{kind}[{index}]": one for index, one in enumerate(rows)}
