@@ -65,11 +65,11 @@ def purchases(project: Project) -> Iterator[Answer]:
     No API of a project reports what is sold; a way without a source is reported, not refused.
     """
     layout = project.layout
-    jobs = isinstance(layout, SmallLayout)
-    rows: Sequence[JobMachineSpec | PoolSpec]
-    rows = layout.machines if isinstance(layout, SmallLayout) else layout.pools
-    kind = "layout.machines" if jobs else "layout.pools"
-    bought = {f"{kind}[{index}]": one for index, one in enumerate(rows)}
+    bought: dict[str, JobMachineSpec | PoolSpec] = {}
+    if isinstance(layout, SmallLayout):
+        bought.update((f"layout.machines[{index}]", one) for index, one in enumerate(layout.machines))
+    else:
+        bought.update((f"layout.pools[{index}]", one) for index, one in enumerate(layout.pools))
     sold = {path: facts.sold(one.machine, cast(Way, one.purchase.kind)) for path, one in bought.items()}
     for path, one in bought.items():
         ways = ", ".join(facts.ways(one.machine))
