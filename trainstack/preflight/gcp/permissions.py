@@ -55,6 +55,8 @@ def permissions(project: Project) -> list[str]:
         "gcp:storage/bucketIAMMember:": spec.data.shared_fs is None and not project.on.dataset_claims,
         "gcp:monitoring/alertPolicy:": not (spec.smoke.schedule or watched or mails),
         "gcp:storage/anywhereCache:": not project.on.dataset_cache,
+        # Verdicts of scheduled validations are published.
+        "gcp:pubsub/": not spec.smoke.schedule,
     }
     left_out = tuple(prefix for prefix, none in absent.items() if none)
     rows = [row for row in deploying.permissions().values() if row.on == "project" and row.of != "jobs"]
