@@ -84,7 +84,8 @@ def install(
     EKS owns the settings: manual changes in the cluster are reverted on the next update.
     """
     settings = _settings(addon.name, volume_tags)
-    associations, waits = [], list(depends_on)
+    associations: list[aws.eks.AddonPodIdentityAssociationArgsDict] = []
+    waits = list(depends_on)
     roles: dict[str, pulumi.Output[str]] = {}
     for identity in addon.identities:
         role, permissions = _pod_role(
@@ -100,22 +101,18 @@ def install(
         if identity.by_resource:
             roles[identity.service_account] = role.name
             # EKS associates those accounts with an add-on that it recommends roles for; this one is ours.
-            waits.append(
-                aws.eks.PodIdentityAssociation(
-                    f"{name}-{addon.name}-node-identity",
-                    cluster_name=cluster.name,
-                    namespace=addon.namespace,
-                    service_account=identity.service_account,
-                    role_arn=role.arn,
-                    opts=component.child(),
-                )
+            own = aws.eks.PodIdentityAssociation(
+                f"{name}-{addon.name}-node-identity",
+                cluster_name=cluster.name,
+                namespace=addon.namespace,
+                service_account=identity.service_account,
+                role_arn=role.arn,
+                opts=component.child(),
             )
+            waits.append(own)
         else:
-            associations.append(
-                aws.eks.AddonPodIdentityAssociationArgs(
-                    role_arn=role.arn, service_account=identity.service_account
-                )
-            )
+            account = identity.service_account
+            associations.append({"role_arn": role.arn, "service_account": account})
     made = aws.eks.Addon(
         f"{name}-{addon.name}",
         cluster_name=cluster.name,

@@ -22,7 +22,6 @@ from trainstack.preflight.aws import (
     principals,
     quotas,
     reservations,
-    versions,
     way_in,
 )
 from trainstack.preflight.aws.account import Account, answered
@@ -36,7 +35,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "services": places.services,
     "zones": places.zones,
     "types": places.types,
-    "kubernetes-version": versions.kubernetes,
+    "kubernetes-version": places.kubernetes,
     "quotas": quotas.room,
     "reservations": reservations.capacity,
     disk_key.CHECK: disk_key.usable,

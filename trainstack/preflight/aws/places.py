@@ -1,4 +1,4 @@
-"""Checks of places: the region, zones, machine types, and names that earlier deployments left there."""
+"""Checks of places: region, zones, machine types, versions, and names that earlier deployments left there."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,6 +9,7 @@ from trainstack.preflight.aws.account import Account
 
 # A disabled region does not respond to requests about itself; this one is enabled in every account.
 _ALWAYS_ENABLED = "us-east-1"
+_VERSION, _STANDARD = "kubernetes-version", "STANDARD_SUPPORT"
 _ENABLED = ("opt-in-not-required", "opted-in")
 
 
@@ -114,3 +115,24 @@ def leftovers(account: Account) -> Iterator[Answer]:
     """
     name = f"/aws/eks/{account.spec.name}/cluster"
     yield account.foreign_log_group("leftovers", name, "an earlier cluster")
+
+
+def kubernetes(account: Account) -> Iterator[Answer]:
+    """The version is in standard support: the clusters exclude extended support (`upgrade_policy` STANDARD).
+
+    Source: botocore 1.44.5 eks/2017-11-01 DescribeClusterVersions, VersionStatus.
+    """
+    wanted = account.cluster.kubernetes_version
+    found = list(account.pages("eks", "describe_cluster_versions", "clusterVersions", includeAll=True))
+    standard = [row["clusterVersion"] for row in found if row.get("versionStatus") == _STANDARD]
+    mine = next((row for row in found if row["clusterVersion"] == wanted), None)
+    fix = f"Set layout.kubernetes_version to one of {', '.join(standard)}."
+    if mine is None:
+        yield Answer(_VERSION, State.SHORT, f"EKS has no version {wanted}", fix)
+    elif mine.get("versionStatus") != _STANDARD:
+        status = str(mine.get("versionStatus", "unknown")).lower().replace("_", " ")
+        yield Answer(_VERSION, State.SHORT, f"{wanted} is not in standard support but {status}", fix)
+    else:
+        until = mine.get("endOfStandardSupportDate")
+        text = f"{wanted}, in standard support" + (f" until {until:%Y-%m-%d}" if until else "")
+        yield Answer(_VERSION, State.READY, text)

@@ -14,7 +14,7 @@ import pytest
 from tests.trainstack.preflight.aws.asking import ZONES, Answering, Cloud, Refusal, account, asked, states
 from tests.trainstack.preflight.aws.test_jobs import account as small_account
 from trainstack.preflight.answers import State
-from trainstack.preflight.aws import places, versions
+from trainstack.preflight.aws import places
 
 ALL = [
     (machine, key)
@@ -94,14 +94,14 @@ def test_a_version_that_went_out_of_standard_support(status: str, state: State) 
         {"clusterVersion": "1.36", "versionStatus": status, "endOfStandardSupportDate": end},
     ]
     cloud = Cloud().answers("eks", "describe_cluster_versions", {"clusterVersions": rows})
-    (answer,) = asked(versions.kubernetes, account(cloud))
+    (answer,) = asked(places.kubernetes, account(cloud))
     assert answer.state is state
     assert "2027-03-27" in answer.text if state is State.READY else "1.37" in answer.fix
 
 
 def test_what_may_not_be_asked_is_unknown() -> None:
     cloud = Cloud().refuses("eks", "describe_cluster_versions", "AccessDeniedException", "not authorized")
-    (answer,) = asked(versions.kubernetes, account(cloud))
+    (answer,) = asked(places.kubernetes, account(cloud))
     assert answer.state is State.UNKNOWN
     assert "DescribeClusterVersions" in answer.fix
 
