@@ -1,5 +1,7 @@
 """File systems on Google Cloud as sources of Kubernetes volumes."""
 
+from typing import Final
+
 import pulumi
 
 from components.gcp.storage.homes import SHARE, GcpHomes
@@ -9,6 +11,17 @@ from components.kubernetes.volumes import VolumeSourceArgs
 LUSTRE_DRIVER = "lustre.csi.storage.gke.io"
 FILESTORE_DRIVER = "filestore.csi.storage.gke.io"
 FUSE_DRIVER = "gcsfuse.csi.storage.gke.io"
+# Those of FUSE's profile `aiml-training` (GoogleCloudPlatform/gcsfuse v3.5.0 cfg/params.yaml), which the
+# driver takes from a StorageClass alone (gcs-fuse-csi-driver pull request 982): folders need no object of
+# their own, and names and sizes are kept for the life of a pod.
+_FUSE_OPTIONS: Final = (
+    "ro",
+    "implicit-dirs",
+    "metadata-cache:negative-ttl-secs:0",
+    "metadata-cache:stat-cache-max-size-mb:-1",
+    "metadata-cache:ttl-secs:-1",
+    "metadata-cache:type-cache-max-size-mb:-1",
+)
 
 
 def lustre_source(system: GcpLustre, folder: str = "", *, read_only: bool = False) -> VolumeSourceArgs:
@@ -59,15 +72,14 @@ def filestore_source(homes: GcpHomes, folder: str = "") -> VolumeSourceArgs:
 
 
 def bucket_source(bucket: pulumi.Input[str]) -> VolumeSourceArgs:
-    """A bucket, read only, by Cloud Storage FUSE with its settings for training.
+    """A bucket, read only, by Cloud Storage FUSE.
 
-    The profile keeps names and sizes for the life of a pod, and finds folders without an object of their own
-    (GoogleCloudPlatform/gcsfuse v3.5.0 cfg/params.yaml, `aiml-training`; in GKE from 1.34). The account of
-    the pod needs the right to list the whole bucket: the driver, its sidecar and FUSE each open it without a
-    prefix (gcs-fuse-csi-driver v1.24.4 pkg/cloud_provider/storage/storage.go, `CheckBucketExists`). GKE adds
-    the sidecar to pods with the annotation `gke-gcsfuse/volumes: "true"`. *Untested in a real project.*
+    The account of the pod needs the right to list the whole bucket: the driver, its sidecar and FUSE each
+    open it without a prefix (gcs-fuse-csi-driver v1.24.4 pkg/cloud_provider/storage/storage.go,
+    `CheckBucketExists`). GKE adds the sidecar to pods with the annotation `gke-gcsfuse/volumes: "true"`.
+    *Untested in a real project.*
     """
-    return {"driver": FUSE_DRIVER, "handle": bucket, "mount_options": ["profile:aiml-training", "ro"]}
+    return {"driver": FUSE_DRIVER, "handle": bucket, "mount_options": list(_FUSE_OPTIONS)}
 
 
 def lustre_handle(instance: str) -> str:
