@@ -45,7 +45,7 @@ class StoredObject:
 
 
 @dataclass(frozen=True)
-class FilePart:
+class FileHead:
     """The first bytes of an open file: what is appended later is not part of it."""
 
     file: IO[bytes]
@@ -93,7 +93,7 @@ class Bucket:
         try:
             self._sent("GET", f"{self._one(found.name)}?alt=media", copied)
             with draft.open("rb") as file:
-                md5 = digest(FilePart(file, found.size))
+                md5 = digest(FileHead(file, found.size))
             if found.md5 and found.md5 != md5:
                 raise ObjectError(self._uri(found.name), 0, "its content has another MD5 digest")
             draft.replace(path)
@@ -106,7 +106,7 @@ class Bucket:
         Raises FileNotFoundError for one that is gone, and reads one to its end that goes later.
         """
         with path.open("rb") as file:
-            part = FilePart(file, os.fstat(file.fileno()).st_size)
+            part = FileHead(file, os.fstat(file.fileno()).st_size)
             before = digest(part)
             query = urlencode({"uploadType": "media", "name": name})
             answer = self._json("POST", f"o?{query}", part, root="upload/storage")
@@ -130,7 +130,7 @@ class Bucket:
         self,
         verb: str,
         path: str,
-        content: FilePart | None = None,
+        content: FileHead | None = None,
         root: str = "storage",
     ) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self._sent(verb, path, json.load, content=content, root=root)
@@ -142,7 +142,7 @@ class Bucket:
         path: str,
         read: Callable[[IO[bytes]], T],
         *,
-        content: FilePart | None = None,
+        content: FileHead | None = None,
         root: str = "storage",
     ) -> T:
         """Read the response of a request, which is repeated while the service is busy or silent."""
@@ -161,7 +161,7 @@ class Bucket:
         raise AssertionError("unreachable")
 
     @staticmethod
-    def _once(verb: str, url: str, read: Callable[[IO[bytes]], T], content: FilePart | None) -> T:
+    def _once(verb: str, url: str, read: Callable[[IO[bytes]], T], content: FileHead | None) -> T:
         own = dict(authorization(TIMEOUT_S))
         if content is None:
             sent = urllib.request.Request(url, None, own, method=verb)  # noqa: S310 - the address above
@@ -173,7 +173,7 @@ class Bucket:
             return read(answer)
 
 
-def digest(part: FilePart) -> str:
+def digest(part: FileHead) -> str:
     """MD5 digest in base64, as the service gives it."""
     found = hashlib.md5(usedforsecurity=False)
     for block in part:
