@@ -94,6 +94,8 @@ def _problem(detail: ErrorDetails, origins: Mapping[str, Origin]) -> Problem:
         rule, fix = "required key is missing", f"Add it: {describe(parent, key) or _SEE_SCHEMA}"
         return Problem(path, None, rule, fix, code="required-key-missing")
     text = origins[path].text if path in origins else None
+    if "secret" in key:  # the secret itself may be in the place of its name
+        value = text = None
     if kind == "string_type" and text is not None:
         rule = f"must be text, and without quotes YAML takes it for {_KINDS[type(value)]}"
         return Problem(path, text, rule, f'Put it in quotes: "{text}".', code="text-without-quotes")

@@ -136,6 +136,14 @@ def test_a_client_has_an_id_and_the_name_of_its_secret(gcp: Values, field: str, 
     assert paths(gcp) == {f"on.login.{field}"}
 
 
+@pytest.mark.parametrize("secret", ["GOCSPX-0a1b2c", 20261128])
+def test_a_secret_in_the_place_of_its_name_is_not_shown(gcp: Values, secret: object) -> None:
+    client = {"client_id": "1-a.apps.googleusercontent.com", "client_secret": secret}
+    put(gcp, ("on", "login"), client)
+    (problem,) = problems(gcp)
+    assert str(secret) not in str(problem)
+
+
 def test_a_validation_has_whole_gpus(gcp: Values) -> None:
     put(gcp, ("smoke", "pools"), ["a100"])
     stackspec.load("dev", copy.deepcopy(gcp), "f")
