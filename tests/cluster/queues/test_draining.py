@@ -130,9 +130,13 @@ def test_ended_pods_stay_and_are_not_waited_for(lab: Lab, cluster: ClusterApi) -
     # An ended pod that was waited for would be killed past this limit.
     drain = Draining(cluster, removed, now=False, report=lambda _: None, limit_s=0)
     drain.stop([*effects(read(cluster, None), removed)])
-    left = lab.api.list("v1", "Pod", namespace)
-    assert {pod["metadata"]["uid"] for pod in left} == kept
-    assert not [pod for pod in left if "deletionTimestamp" in pod["metadata"]]
+
+    def left() -> dict[str, bool]:
+        found = [pod["metadata"] for pod in lab.api.list("v1", "Pod", namespace)]
+        return {about["uid"]: "deletionTimestamp" in about for about in found}
+
+    # A pod that was killed is there until the controller of its job has seen it.
+    eventually(lambda: left() == dict.fromkeys(kept, False), "only the ended pods are left")
 
 
 def test_jobs_are_drained_where_trainjobs_cannot_be_listed(
