@@ -9,6 +9,7 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.dataplane import folders
 from rehearsal.kubernetes.clusters import KubeCluster
+from rehearsal.kubernetes.gcp.identity import may_list
 from rehearsal.kubernetes.gcp.volumes import attached, fuse_bucket, refuse_fuse
 from rehearsal.workloads.translate import Object, Pod, contents, field_value
 from rehearsal.workloads.waiting import WaitingError
@@ -66,7 +67,7 @@ class Volumes:
         if volume.get("persistentVolumeClaim"):
             return self._claimed(volume["persistentVolumeClaim"]["claimName"], pod, buckets), frozenset()
         if fuse_bucket(volume.get("csi") or {}):
-            return _fuse(volume["name"], volume["csi"], pod, buckets), frozenset()
+            return self._fuse(volume["name"], volume["csi"], pod, buckets), frozenset()
         folder.mkdir(parents=True, exist_ok=True)
         names: set[str] = set()
         sources = (volume.get("projected") or {}).get("sources") or [volume]
@@ -148,11 +149,19 @@ class Volumes:
             raise WaitingError("Unschedulable", "pod has unbound immediate PersistentVolumeClaims")
         return volume
 
+    def _fuse(self, volume: str, source: Mapping[str, Any], pod: Pod, buckets: Mapping[str, Path]) -> Path:
+        """Folder of the bucket of a FUSE volume."""
+        bucket = fuse_bucket(source)
+        folder = buckets.get(f"gs://{bucket}")
+        refuse_fuse(volume, bucket, pod.annotations, folder, listed=may_list(self._cluster, pod, bucket))
+        assert folder is not None
+        return folder
+
     def _claimed(self, claim: str, pod: Pod, buckets: Mapping[str, Path]) -> Path:
         volume = self._bound(claim, pod)
         source = (volume.inputs["spec"].get("csi") or {}) if volume else {}
         if volume is not None and fuse_bucket(source):
-            return _fuse(volume.name, source, pod, buckets)
+            return self._fuse(volume.name, source, pod, buckets)
         if volume is not None:
             return self._attached(volume)
         # Claims of the same name in another cluster, or an earlier one of this name, have other disks.
@@ -199,15 +208,6 @@ class Volumes:
         if not (local / folder).is_dir():
             raise _unmountable(volume, f"mount.lustre: /{folder}: No such file or directory")
         return local / folder
-
-
-def _fuse(volume: str, source: Mapping[str, Any], pod: Pod, buckets: Mapping[str, Path]) -> Path:
-    """Folder of the bucket of a FUSE volume."""
-    bucket = fuse_bucket(source)
-    folder = buckets.get(f"gs://{bucket}")
-    refuse_fuse(volume, bucket, pod.annotations, folder)
-    assert folder is not None
-    return folder
 
 
 def _nest(paths: Mapping[str, Path], claimed: Collection[str]) -> None:

@@ -1,16 +1,16 @@
 """Google Cloud identity of pods of GKE: their own, never that of this machine."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from rehearsal.core.model import Call, Properties, Record
-from rehearsal.dataplane.gcp.iam_bindings import allowed, may_somewhere
+from rehearsal.dataplane.gcp.iam_bindings import allowed, allowed_object, may_somewhere
 from rehearsal.dataplane.gcp.identity import ANNOTATION, PodIdentity, account_record, identity_of
 from rehearsal.dataplane.gcp.server import GooglePlane
 from rehearsal.kubernetes.clusters import GKE_CLUSTER, KubeCluster
 from rehearsal.kubernetes.diffs import annotations
 from rehearsal.workloads.translate import Pod
 
-_KIND = "kubernetes:core/v1:ServiceAccount"
+_KIND, _BUCKET = "kubernetes:core/v1:ServiceAccount", "gcp:storage/bucket:Bucket"
 _USE = "iam.serviceAccounts.getAccessToken"
 # Emulated APIs, by their names in gcloud's variables for endpoints.
 _APIS = ("SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB")
@@ -39,9 +39,21 @@ def may_use(cluster: KubeCluster, pod: Pod, bucket: Record) -> bool:
     """Return whether a pod has a right to objects of a bucket; true outside GKE (unknown identity)."""
     if cluster.record.type != GKE_CLUSTER:
         return True
-    one = of_account(cluster, pod.namespace, pod.service_account)
-    members = (f"serviceAccount:{one.annotated}",) if one.annotated else one.members
+    members = _members(cluster, pod)
     return any(may_somewhere(cluster.state, members, right, bucket) for right in _OBJECT_RIGHTS)
+
+
+def may_list(cluster: KubeCluster, pod: Pod, bucket: str) -> bool:
+    """Return whether a pod may list the whole of a bucket; true outside GKE (unknown identity)."""
+    found = next((one for one in cluster.state.find(type=_BUCKET) if one.id == bucket), None)
+    if cluster.record.type != GKE_CLUSTER or found is None:
+        return True
+    return allowed_object(cluster.state, _members(cluster, pod), "storage.objects.list", found, "")
+
+
+def _members(cluster: KubeCluster, pod: Pod) -> Collection[str]:
+    one = of_account(cluster, pod.namespace, pod.service_account)
+    return (f"serviceAccount:{one.annotated}",) if one.annotated else one.members
 
 
 def warn(call: Call, cluster: KubeCluster, inputs: Properties) -> None:

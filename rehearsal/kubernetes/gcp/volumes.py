@@ -49,8 +49,13 @@ def fuse_bucket(source: Source) -> str:
     return str((source.get("volumeAttributes") or {}).get("bucketName") or source.get("volumeHandle") or "")
 
 
-def refuse_fuse(volume: str, bucket: str, annotations: Mapping[str, Any], folder: Path | None) -> None:
-    """Raise WaitingError for a bucket that the driver cannot mount; `folder` is the bucket's, if any."""
+def refuse_fuse(
+    volume: str, bucket: str, annotations: Mapping[str, Any], folder: Path | None, *, listed: bool
+) -> None:
+    """Raise WaitingError for a bucket that the driver cannot mount.
+
+    `folder` is the bucket's, if any; `listed`: whether the pod may list the whole bucket.
+    """
     if str(annotations.get(_FUSE_ANNOTATION)).lower() != "true":
         raise _unmountable(
             volume,
@@ -63,7 +68,7 @@ def refuse_fuse(volume: str, bucket: str, annotations: Mapping[str, Any], folder
             "rpc error: code = NotFound desc = failed to get GCS bucket "
             f'"{bucket}": googleapi: Error 404: The specified bucket does not exist.',
         )
-    if folder.is_file():
+    if folder.is_file() or not listed:
         raise _unmountable(
             volume,
             "rpc error: code = PermissionDenied desc = failed to get GCS bucket "

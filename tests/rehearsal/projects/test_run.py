@@ -114,7 +114,7 @@ def test_missing_packages_are_named_with_their_distribution(tmp_path: Path) -> N
     with pytest.raises(UserError) as error:
         project_run._refuse_missing(found)
     assert {code for code, _ in error.value.codes} == {"program-module-missing"}
-    assert "install Absent.One" in str(error.value) and "aws, gcp, kubernetes" in str(error.value)
+    assert " Absent.One" in str(error.value) and "aws, gcp, kubernetes" in str(error.value)
 
 
 def test_the_stack_is_chosen_when_it_is_clear(tmp_path: Path) -> None:
