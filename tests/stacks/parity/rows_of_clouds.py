@@ -32,6 +32,15 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             "on.pools": {},
         }
     },
+    "classic": {
+        "gcp": {
+            "layout.pools.0.machine": "a3-ultragpu-8g",
+            "layout.pools.0.zones": ["us-central1-b"],
+            "layout.pools.0.rdma": True,
+            "on.pools": {},
+            "on.accelerator_networks": "classic",
+        }
+    },
     "queued": {"gcp": {"on.pools": {"l4": {"sharing": {"kind": "time_sharing", "clients": 2}}}}},
     "flex_start": {
         "gcp": {
@@ -204,5 +213,6 @@ GCP: dict[str, Outcome] = dict(
             at=f"{_L4}.sharing",
         ),
         _row("networks", "on.accelerator_networks", "classic", r"^\+ Network rdma-b-rdma"),
+        _row("classic", "on.first_rdma_zone", "us-central1-a", r"rdma-0.*-> .*rdma-b-0"),
     ]
 )
