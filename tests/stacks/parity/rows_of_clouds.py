@@ -213,6 +213,6 @@ GCP: dict[str, Outcome] = dict(
             at=f"{_L4}.sharing",
         ),
         _row("networks", "on.accelerator_networks", "classic", r"^\+ Network rdma-b-rdma"),
-        _row("classic", "on.first_rdma_zone", "us-central1-a", r"rdma-0.*-> .*rdma-b-0"),
+        _row("classic", "on.first_rdma_zone", "us-central1-a", r"^\+ Network rdma-b-0"),
     ]
 )
