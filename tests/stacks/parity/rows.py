@@ -326,7 +326,7 @@ COMMON: dict[str, Row] = dict(
             "budget.anomaly_usd",
             {
                 "aws": Honoured("budget.anomaly_usd", 500, r"^\+ AnomalySubscription", "work"),
-                "gcp": Refused("budget.anomaly_usd", 500, "budget.anomaly_usd", "null.*Billing"),
+                "gcp": Refused("budget.anomaly_usd", 500, "budget.anomaly_usd", "null.*google-cloud-project"),
             },
         ),
         both(
