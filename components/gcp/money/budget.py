@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import NotRequired, TypedDict
 
 import pulumi
@@ -132,7 +133,9 @@ def amount(
     `currencyCode` is optional, and must match). It is named: an account in another one rejects the budget.
     """
     if currency is not None:
-        return {"currency_code": currency["code"], "units": str(math.ceil(usd * currency["per_usd"]))}
+        # Decimal: 100 * 1.1 is 110.00000000000001 as floats.
+        exact = Decimal(str(usd)) * Decimal(str(currency["per_usd"]))
+        return {"currency_code": currency["code"], "units": str(math.ceil(exact))}
     cents = round(usd * 100)
     found: gcp.billing.BudgetAmountSpecifiedAmountArgsDict = {
         "currency_code": "USD",

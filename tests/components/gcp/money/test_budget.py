@@ -101,6 +101,13 @@ def test_an_amount_in_another_currency_is_rounded_up_to_whole_units(usd: float, 
     }
 
 
+@pytest.mark.parametrize(
+    ("usd", "per_usd", "units"), [(100.0, 1.1, "110"), (20_000.0, 83.001, "1660020"), (1.0, 1e-7, "1")]
+)
+def test_an_amount_of_whole_units_is_not_rounded_up(usd: float, per_usd: float, units: str) -> None:
+    assert amount(usd, {"code": "EUR", "per_usd": per_usd})["units"] == units
+
+
 def test_a_long_name_is_shown_in_full_or_with_a_digest() -> None:
     graph = made("a" * 80)
     assert len(budget(graph)["displayName"]) <= 60
