@@ -29,6 +29,8 @@ class PlannedStep:
     """Its inputs after the step, before it where it is deleted."""
     before: Mapping[str, Any] = field(default_factory=dict)
     """Its inputs before the step."""
+    retained: bool = False
+    """Whether a deletion, also that of a replacement, leaves the resource in the cloud."""
 
 
 class PreviewPlan:
@@ -75,4 +77,6 @@ class PreviewPlan:
         state = step.new or step.old
         paths = step.detailed_diff or dict.fromkeys(step.diffs or ())
         inputs, before = (dict(one.inputs or {}) if one else {} for one in (state, step.old))
-        self._steps[step.urn] = PlannedStep(operation, step.type, name, tuple(sorted(paths)), inputs, before)
+        retained = bool(step.old and step.old.retain_on_delete)
+        changed = tuple(sorted(paths))
+        self._steps[step.urn] = PlannedStep(operation, step.type, name, changed, inputs, before, retained)

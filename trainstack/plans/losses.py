@@ -1,4 +1,4 @@
-"""Resources with user data that a plan deletes or shrinks, and those that stay."""
+"""Resources with user data that a plan deletes, shrinks, leaves in the cloud or keeps in the stack."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -24,11 +24,21 @@ _DATA = {
 
 def losses(steps: Iterable[PlannedStep]) -> Iterator[str]:
     """One line for each resource with data that is deleted or replaced."""
-    for step in steps:
-        lost = _DATA.get(step.type)
-        if lost is not None and step.operation in ("delete", "replace"):
+    for step in _deletions(steps):
+        if not step.retained:
             why = f", because of {', '.join(step.changed)}" if step.operation == "replace" else ""
-            yield f"{step.name} ({_kind(step.type)}) with {lost}{why}"
+            yield f"{step.name} ({_kind(step.type)}) with {_DATA[step.type]}{why}"
+
+
+def retained(steps: Iterable[PlannedStep]) -> Iterator[str]:
+    """One line for each resource with data that leaves the stack and stays in the cloud."""
+    for step in _deletions(steps):
+        if step.retained:
+            yield f"{step.name} ({_kind(step.type)}) outside of the stack, billed until it is deleted"
+
+
+def _deletions(steps: Iterable[PlannedStep]) -> Iterator[PlannedStep]:
+    return (one for one in steps if one.type in _DATA and one.operation in ("delete", "replace"))
 
 
 def shrinks(steps: Iterable[PlannedStep]) -> Iterator[str]:

@@ -206,13 +206,14 @@ class GcpStorage(Component):
     def _team_datasets(self, name: str, args: GcpStorageArgs) -> dict[str, GcpBucket]:
         """The bucket of all teams, named `ALL_TEAMS`, and one for each folder.
 
-        That of a team that leaves stays, as its folders do, unless objects are to be deleted with the stack.
+        They stay when a team leaves or nothing mounts them, as a team's folders do, unless objects are to be
+        deleted with the stack.
         """
         if "dataset_folders" not in args:
             return {}
         own: BucketPurpose = {"autoclass": True, "keep": not args.get("force_destroy", False)}
         return {
-            folder: self._bucket(_datasets(name, folder), args, own if folder else {"autoclass": True})
+            folder: self._bucket(_datasets(name, folder), args, own)
             for folder in (ALL_TEAMS, *args["dataset_folders"])
         }
 

@@ -3,7 +3,7 @@
 import pytest
 
 from infra.engine.plan import PlannedStep
-from trainstack.plans.losses import keeps, losses, shrinks
+from trainstack.plans.losses import keeps, losses, retained, shrinks
 
 APP, BUCKET = "aws:sagemaker/mlflowApp:MlflowApp", "aws:s3/bucket:Bucket"
 
@@ -33,11 +33,21 @@ def test_nothing_else_is_a_loss(operation: str, kind: str) -> None:
     ("before", "after", "shrunk"), [(1024, 100, True), (100, 1024, False), (100.0, 100, False)]
 )
 def test_homes_that_get_smaller_are_named(before: float, after: float, *, shrunk: bool) -> None:
-    sizes = [{"fileShares": {"capacityGb": size}} for size in (after, before)]
+    now, then = ({"fileShares": {"capacityGb": size}} for size in (after, before))
     step = PlannedStep(
-        "update", "gcp:filestore/instance:Instance", "homes", ("fileShares.capacityGb",), *sizes
+        "update", "gcp:filestore/instance:Instance", "homes", ("fileShares.capacityGb",), now, then
     )
     assert len(list(shrinks([step]))) == shrunk
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind", "stays"), [("delete", BUCKET, 1), ("replace", BUCKET, 1), ("delete", "a:b:C", 0)]
+)
+def test_data_that_the_engine_leaves_in_the_cloud_is_not_lost(operation: str, kind: str, stays: int) -> None:
+    steps = [PlannedStep(operation, kind, "it", (), {}, retained=True)]
+    assert list(losses(steps)) == []
+    assert len(list(retained(steps))) == stays
+    assert list(retained([PlannedStep(operation, kind, "it", (), {})])) == []
 
 
 def test_kept_data_is_listed_by_kind() -> None:

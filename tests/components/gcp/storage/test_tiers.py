@@ -67,7 +67,7 @@ def test_teams_have_buckets_of_datasets_that_stay_when_they_leave(*, discard: bo
     assert buckets.keys() - storage().all("Bucket").keys() == added
     assert all(buckets[name] == buckets["dev-storage-datasets"] for name in added)
     kept = {name for name in buckets if made.requests[f"Bucket:{name}"].retainOnDelete}
-    assert kept == (set() if discard else of_teams)
+    assert kept == (set() if discard else added)
     assert {row["bucket"] for row in made.all("AnywhereCache").values()} == {"dev-storage-datasets", *added}
     (log,) = made.all("ProjectSink").values()
     assert all(name in log["filter"] for name in added)
