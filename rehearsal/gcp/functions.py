@@ -197,6 +197,12 @@ def _secret_value(site: Site, args: Properties) -> Properties:
     return {**args, **chosen.outputs, "id": chosen.id, "secretData": data}
 
 
+def _homes(site: Site, args: Properties) -> Properties:
+    """A list of shares, of which an instance as a resource has one."""
+    found = _read(site, "filestore/instance:Instance", args)
+    return {**found, "fileShares": [found["fileShares"]]}
+
+
 FUNCTIONS: Mapping[str, Function[Site]] = {
     "organizations/getClientConfig": _client,
     "organizations/getProject": _project,
@@ -206,6 +212,7 @@ FUNCTIONS: Mapping[str, Function[Site]] = {
     "compute/getDefaultServiceAccount": _default_account,
     "container/getEngineVersions": _versions,
     "storage/getProjectServiceAccount": _storage_agent,
+    "filestore/getInstance": _homes,
     "secretmanager/getSecretVersion": _secret_value,
     "secretmanager/getSecretVersionAccess": _secret_value,
 }

@@ -9,7 +9,7 @@ import pulumi_gcp as gcp
 from components.base import Component, Options
 from components.ordering import after
 from infra.catalog.gcp.filestore import HOMES, size_problems
-from infra.errors import UserError
+from infra.errors import Problem, UserError
 
 SHARE = "homes"
 """Name of the share; an instance has one."""
@@ -107,15 +107,39 @@ class GcpHomes(Component):
                 }
             ],
             deletion_protection_enabled=args.get("protect", True),
-            opts=self.child(
-                pulumi.ResourceOptions(ignore_changes=_SIZE if args.get("at_first") else None),
-            ),
+            opts=self.child(self._keeping_size(name) if args.get("at_first") else None),
         )
         self.capacity_gib = instance.file_shares.capacity_gb
         kept = self._backups(name, args, instance) if args.get("backups", True) else []
         self.instance = after(instance.name, kept)
         self.address = after(instance.networks.apply(lambda found: _first(found[0].ip_addresses)), kept)
         self.register_declared()
+
+    def _keeping_size(self, name: str) -> pulumi.ResourceOptions:
+        """Options of an instance that keeps its size, also one that an administrator changed by hand.
+
+        An update of clients sends the whole share, with the size of the state (terraform-provider-google
+        google/services/filestore/resource_filestore_instance.go, `updateMask`), and Filestore would shrink.
+        The preview reports it, too.
+        """
+
+        async def refuse(args: pulumi.ResourceHookArgs) -> None:
+            known, share = dict(args.old_outputs or {}), dict(args.new_inputs or {})["fileShares"]
+            if share == dict(args.old_inputs or {})["fileShares"]:
+                return
+            live = gcp.filestore.get_instance_output(
+                location=known["location"], name=known["name"], opts=pulumi.InvokeOutputOptions(parent=self)
+            )
+            found = await live.file_shares.future()
+            size = found[0].capacity_gb if found else share["capacityGb"]
+            if size != share["capacityGb"]:
+                rule = f"the instance has {size} GiB, and this update would send the size of the state"
+                path, fix = f"{name}.capacity_gib", "Run `trainstack refresh` before."
+                raise UserError([Problem(path, share["capacityGb"], rule, fix, code="homes-resized-outside")])
+
+        hook = pulumi.ResourceHook(f"{name}-size", refuse, pulumi.ResourceHookOptions(on_dry_run=True))
+        hooks = pulumi.ResourceHookBinding(before_update=[hook])
+        return pulumi.ResourceOptions(ignore_changes=_SIZE, hooks=hooks)
 
     def _backups(
         self, name: str, args: GcpHomesArgs, instance: gcp.filestore.Instance

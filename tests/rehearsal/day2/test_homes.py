@@ -11,12 +11,16 @@ from pulumi import automation
 
 from components.gcp.propagation import settled
 from components.gcp.storage.homes import GcpHomes
-from tests.rehearsal.runs.updates import changes
+from rehearsal.client import Rehearsal
+from tests.rehearsal.runs.updates import changes, refused
 
+INSTANCE = "gcp:filestore/instance:Instance"
 Select = Callable[[Callable[[], None]], automation.Stack]
 
 
-def program(gib: int, *, at_first: bool, protect: bool = False) -> Callable[[], None]:
+def program(
+    gib: int, *, at_first: bool, protect: bool = False, clients: str = "10.0.0.0/16"
+) -> Callable[[], None]:
     def run() -> None:
         network = gcp.compute.Network("net", auto_create_subnetworks=False)
         address = gcp.compute.GlobalAddress(
@@ -46,7 +50,7 @@ def program(gib: int, *, at_first: bool, protect: bool = False) -> Callable[[], 
             "capacity_gib": gib,
             "at_first": at_first,
             "network_name": peering.network.apply(lambda path: path.rpartition("/")[2]),
-            "client_cidrs": ["10.0.0.0/16"],
+            "client_cidrs": [clients],
             "key_id": granted.crypto_key_id,
             "backups": False,
             "protect": protect,
@@ -58,7 +62,7 @@ def program(gib: int, *, at_first: bool, protect: bool = False) -> Callable[[], 
 
 def size(stack: automation.Stack) -> int:
     found = json.loads(json.dumps(stack.export_stack().deployment))["resources"]
-    (homes,) = (one for one in found if one["type"] == "gcp:filestore/instance:Instance")
+    (homes,) = (one for one in found if one["type"] == INSTANCE)
     return int(homes["outputs"]["fileShares"]["capacityGb"])
 
 
@@ -81,3 +85,22 @@ def test_a_size_that_is_written_is_applied(deployed: automation.Stack, stack: Se
     assert size(deployed) == 2048
     stack(program(100, at_first=False)).up()
     assert size(deployed) == 100
+
+
+def test_a_share_that_grew_outside_of_the_stack_is_not_shrunk_by_another_change(
+    deployed: automation.Stack, stack: Select, rehearsal: Rehearsal
+) -> None:
+    """An update of clients sends the size of the state with them."""
+    (urn,) = (
+        one["urn"]
+        for one in json.loads(json.dumps(deployed.export_stack().deployment))["resources"]
+        if one["type"] == INSTANCE
+    )
+    rehearsal.drift(urn, {"fileShares.capacityGb": 2048})
+    changed = stack(program(100, at_first=True, clients="10.0.0.0/15"))
+    with pytest.raises(automation.CommandError, match="homes-resized-outside"):
+        changed.preview()
+    assert "homes-resized-outside" in refused(changed)
+    changed.refresh()
+    assert changes(changed.up())["update"] == 1
+    assert size(deployed) == 2048
