@@ -20,7 +20,9 @@ def checks(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs]) -> Iterator[Bo
 
     A class of ProvisioningRequests makes queues request all nodes of a job at once. Only pods with GPUs
     count: other pods of a job start anywhere. A failed request is retried for hours, because scarce nodes may
-    become available later; meanwhile the job keeps its quota.
+    become available later. The job keeps its quota while a request is pending and during the pause after it
+    failed; then it is evicted, and queued by the time of that (kueue v0.19.2 pkg/workload/workload.go,
+    `GetQueueOrderTimestamp`). The failure after the last retry deactivates it.
     """
     for name in dict.fromkeys(_classes(args).values()):
         config = check_name(name)
