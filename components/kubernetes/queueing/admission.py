@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from components.kubernetes.people import SubjectArgs, asked_by
-from components.kubernetes.queueing import exposure, given, kueue_fields, node_access, own_pod
+from components.kubernetes.queueing import exposure, given, kueue_fields, node_access, own_pod, room
 from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.policy import Body, Policy, rule
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs
@@ -50,6 +50,7 @@ def policies(flavors: Sequence[FlavorArgs], people: Sequence[SubjectArgs]) -> li
         _pods_fit_a_machine(flavors),
         _volumes_are_claimed(reaching=reaching),
         *kueue_fields.policies(member),
+        room.policy(),
         *exposure.policies(member),
         *given.policies(member),
         own_pod.POLICY,

@@ -26,6 +26,8 @@ class Policy:
     refusals: Sequence[tuple[str, str]]
     variables: Mapping[str, str] = field(default_factory=dict)
     only_from: str = ""
+    quota: str = ""
+    """ResourceQuota of the namespace that expressions read as `params`; without it nothing is refused."""
 
     def objects(self) -> list[Body]:
         """The policy and its binding."""
@@ -41,7 +43,11 @@ class Policy:
         }
         if self.only_from:
             spec["matchConditions"] = [{"name": "requester", "expression": self.only_from}]
-        return _bound("Validating", self.name, spec, self.variables, {"validationActions": ["Deny"]})
+        binding: Body = {"validationActions": ["Deny"]}
+        if self.quota:
+            spec["paramKind"] = {"apiVersion": "v1", "kind": "ResourceQuota"}
+            binding["paramRef"] = {"name": self.quota, "parameterNotFoundAction": "Allow"}
+        return _bound("Validating", self.name, spec, self.variables, binding)
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,8 @@ _MOST_OBJECTS = {
     "count/resourceclaims.resource.k8s.io": "30k",
     "count/resourceclaimtemplates.resource.k8s.io": "500",
 }
-# Thousands of jobs, and of pods, that all teams may keep together, and that a team may keep among many.
-_MOST, _LEAST_JOBS, _LEAST_PODS = 30, 5, 10
+# Thousands of jobs, and of pods that have not ended, of all teams together, and of a team among many.
+_MOST_JOBS, _MOST_PODS, _LEAST = 30, 20, 5
 # The priority classes of every cluster (pkg/apis/scheduling/types.go), above any that users create.
 _SYSTEM_PRIORITIES = ["system-cluster-critical", "system-node-critical"]
 
@@ -160,12 +160,14 @@ def onlookers(
 
 
 def _kept(teams: int) -> dict[str, str]:
-    """Most jobs and pods that a team keeps: Kueue has all of them in its memory (docs/adr/0063)."""
-    share = _MOST // max(teams, 1)
-    return {
-        "count/jobs.batch": f"{max(share, _LEAST_JOBS)}k",
-        "count/pods": f"{max(share, _LEAST_PODS)}k",
-    }
+    """Most jobs and pods of a team: Kueue has all of them in its memory (docs/adr/0063).
+
+    Not `count/pods`, which counts ended pods, too (kubernetes v1.36.2 pkg/quota/v1/evaluator/core/pods.go):
+    Kueue would admit a job that gets no pods, again and again, and it would hold GPUs for hours. Kubernetes
+    itself deletes ended pods beyond 12,500 (pkg/controller/podgc).
+    """
+    most = {"count/jobs.batch": _MOST_JOBS, "pods": _MOST_PODS}
+    return {key: f"{max(thousands // max(teams, 1), _LEAST)}k" for key, thousands in most.items()}
 
 
 def _bounds(

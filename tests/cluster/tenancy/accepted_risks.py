@@ -3,12 +3,13 @@
 from agents.shared.kueue import RETRY_LABEL
 from smoke_training.launchers.checkpoint_policy import LAST
 from tests.cluster.tenancy.attempt import KUEUE, Accepted, acting_as, body, call, create, patch, raw
-from tests.cluster.tenancy.scene import SMALL, job_set, job_spec, pod_spec
+from tests.cluster.tenancy.scene import SMALL, job_spec, pod_spec
 
 _CLAIMED = {"devices": {"requests": [{"name": "x", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}}
 _LATE = "2099-01-01T00:00:00Z"
 _ALL = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
 _WITH_ALL = {**pod_spec(), "containers": [{**pod_spec()["containers"][0], "env": _ALL}]}
+_LARGE = [{**pod_spec()["containers"][0], "env": [{"name": "TEXT", "value": "x" * 1_000_000}]}]
 ACCEPTED = [
     Accepted(
         "all jobs of the highest class",
@@ -161,9 +162,9 @@ ACCEPTED = [
         "enlarge a running Job, or change its template while it is suspended",
     ),
     Accepted(
-        "one more JobSet",
-        create(body("JobSet", spec=job_set(job_spec()))),
-        "create JobSets and TrainJobs without end",
+        "a Job of a megabyte",
+        create(body("Job", spec=job_spec(containers=_LARGE))),
+        "fill the memory of Kueue with jobs of a megabyte each",
     ),
     Accepted(
         "a template of claims",

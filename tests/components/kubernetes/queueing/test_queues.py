@@ -267,14 +267,16 @@ def test_no_address_of_a_team_is_public_and_its_objects_are_counted(made: Graph)
 def test_what_four_teams_may_keep_fits_the_memory_of_kueue(count: int) -> None:
     graph = queueing({**args(), "teams": teams(**{f"t{number}": 1 for number in range(count)})})
     quota = graph.find("ResourceQuota", "team-t0-objects")["spec"]["hard"]
-    jobs, pods = int(parse(quota["count/jobs.batch"])), int(parse(quota["count/pods"]))
-    assert jobs >= 5_000 and pods >= 10_000
+    jobs, pods = int(parse(quota["count/jobs.batch"])), int(parse(quota["pods"]))
+    assert jobs >= 5_000 and pods >= 5_000
+    # Kubernetes keeps as many in the whole cluster (pkg/controller/podgc/config/v1alpha1/defaults.go).
+    ended = 12_500
     limit = parse(
         kueue_values.values(claimed={})["controllerManager"]["manager"]["resources"]["limits"]["memory"]
     )
     # While they are deleted: 1.6 GiB for 10,000 jobs of one pod. The pod is taken for half of it.
     half = Decimal("1.6") * 2**30 / 10_000 / 2
-    assert min(count, 4) * half * (jobs + pods) <= limit
+    assert half * (min(count, 4) * (jobs + pods) + ended) <= limit
 
 
 def test_only_where_a_fabric_needs_folders_of_its_node_a_policy_takes_the_standard_s_place() -> None:
