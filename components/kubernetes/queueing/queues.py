@@ -83,7 +83,13 @@ class Queueing(Component):
             opts_of_layer = self.child(pulumi.ResourceOptions(depends_on=made))
             made = [Manifest(_resource_name(name, body), body, opts_of_layer) for body in layer]
         admitted = [*policies(flavors, people), *mutations(flavors, ending=args.get("ending", False))]
-        policed = [Manifest(_resource_name(name, body), body, self.child()) for body in admitted]
+        policed: list[pulumi.Resource] = []
+        for body in admitted:
+            # A binding with a parameter needs read access to it, and without its policy to all kinds
+            # (kubernetes v1.36.2 pkg/registry/admissionregistration, `authorize` of the bindings).
+            policy = policed[-1:] if "paramRef" in body["spec"] else []
+            opts_of_policy = self.child(pulumi.ResourceOptions(depends_on=policy))
+            policed.append(Manifest(_resource_name(name, body), body, opts_of_policy))
         onlookers(name, people, self.child())
         self.spaces, tenancy = self._namespaces(name, args, [*policed, *made])
         created = [
