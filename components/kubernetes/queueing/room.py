@@ -12,7 +12,7 @@ ROOM, QUOTA = "trainstack-room", "objects"
 JOBS = "count/jobs.batch"
 # The defaults of `managedBy`.
 _JOBSET, _TRAINER = "jobset.sigs.k8s.io/jobset-controller", "trainer.kubeflow.org/trainjob-controller"
-# Most Jobs of a TrainJob of a runtime of Trainer v2.3.0: initializers of the data set and of the model, nodes.
+# Most Jobs of a runtime of Trainer v2.3.0: the initializers of data set and model, and the nodes.
 _OF_TRAINER = 3
 
 
