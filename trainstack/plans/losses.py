@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from infra.engine.plan import PlannedStep
+from infra.quantity import parse
 
 _EXPORT = "export them first (docs/how-to/growing.md)"
 _DATA = {
@@ -52,6 +53,22 @@ def shrinks(steps: Iterable[PlannedStep]) -> Iterator[str]:
                 f"{step.name} from {before:g} to {after:g} GiB: its speed falls with its size, and Filestore"
                 " refuses to shrink below what is used"
             )
+
+
+def lowered(steps: Iterable[PlannedStep]) -> Iterator[str]:
+    """One line for each limit of a team's objects that falls (docs/adr/0063)."""
+    for step in steps:
+        if step.type != "kubernetes:core/v1:ResourceQuota" or step.operation != "update":
+            continue
+        before, after = (
+            (inputs.get("spec") or {}).get("hard") or {} for inputs in (step.before, step.inputs)
+        )
+        for key in sorted(before.keys() & after.keys()):
+            if parse(after[key]) < parse(before[key]):
+                yield (
+                    f"{step.name}, {key} from {before[key]} to {after[key]}: what exists stays, and above the"
+                    " new limit nothing is created"
+                )
 
 
 def _gib(inputs: Mapping[str, Any]) -> float:

@@ -45,7 +45,7 @@ def test_a_job_set_needs_room_for_its_jobs(api: KubernetesApi) -> None:
         _most(lab, "jobs", 2)
         two = job_set(job_spec())
         two["replicatedJobs"][0]["replicas"] = 2
-        assert _refused(api, _in(space, body("JobSet", spec=two))) == ROOM
+        assert eventually(partial(_refused, api, _in(space, body("JobSet", spec=two))), "no room") == ROOM
         _most(lab, "jobs", 1)
         spec = {"runtimeRef": {"name": "torch-distributed"}}
         for each in (body("JobSet", spec=job_set(job_spec())), body("TrainJob", spec=spec)):

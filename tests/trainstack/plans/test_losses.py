@@ -3,7 +3,7 @@
 import pytest
 
 from infra.engine.plan import PlannedStep
-from trainstack.plans.losses import keeps, losses, retained, shrinks
+from trainstack.plans.losses import keeps, losses, lowered, retained, shrinks
 
 APP, BUCKET = "aws:sagemaker/mlflowApp:MlflowApp", "aws:s3/bucket:Bucket"
 
@@ -48,6 +48,15 @@ def test_data_that_the_engine_leaves_in_the_cloud_is_not_lost(operation: str, ki
     assert list(losses(steps)) == []
     assert len(list(retained(steps))) == stays
     assert list(retained([PlannedStep(operation, kind, "it", (), {})])) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "falls"), [("15k", "10k", True), ("15000", "15k", False), ("5k", "15k", False)]
+)
+def test_a_limit_of_a_team_that_falls_is_named(before: str, after: str, *, falls: bool) -> None:
+    hard = [{"spec": {"hard": {"count/jobs.batch": most, "pods": "5k"}}} for most in (after, before)]
+    step = PlannedStep("update", "kubernetes:core/v1:ResourceQuota", "vision-objects", ("spec.hard",), *hard)
+    assert len(list(lowered([step]))) == falls
 
 
 def test_kept_data_is_listed_by_kind() -> None:

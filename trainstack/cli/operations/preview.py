@@ -13,7 +13,7 @@ from infra.engine.stack import OperationOutcome
 from trainstack.cli.operations import summary
 from trainstack.cli.output import print_json, print_table
 from trainstack.plans.drains import drains
-from trainstack.plans.losses import keeps, losses, retained, shrinks
+from trainstack.plans.losses import keeps, losses, lowered, retained, shrinks
 from trainstack.preflight.shortfalls import Short
 
 SCHEMA = "trainstack.preview/1"
@@ -35,10 +35,11 @@ class Preview:
 
     @property
     def ends(self) -> list[tuple[str, str]]:
-        """Jobs and nodes that end, data that shrinks or is deleted and, then, data that stays."""
+        """Jobs and nodes that end, data that shrinks, limits that fall, data that is deleted and that stays."""
         ended = [*self.jobs, *(("nodes end", line) for line in drains(self.plan.steps))]
         ended += [("data shrinks", line) for line in shrinks(self.plan.steps)]
         ended += [("data stays", line) for line in retained(self.plan.steps)]
+        ended += [("limit falls", line) for line in lowered(self.plan.steps)]
         if lost := [("data is deleted", line) for line in losses(self.plan.steps)]:
             ended += lost + [("data stays", line) for line in keeps(self.plan.kept)]
         return ended
