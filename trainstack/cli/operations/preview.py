@@ -35,7 +35,7 @@ class Preview:
 
     @property
     def ends(self) -> list[tuple[str, str]]:
-        """Jobs and nodes that end, data that shrinks, limits that fall, data that is deleted and that stays."""
+        """Jobs and nodes that end, limits that fall, data that shrinks, is deleted and, then, stays."""
         ended = [*self.jobs, *(("nodes end", line) for line in drains(self.plan.steps))]
         ended += [("data shrinks", line) for line in shrinks(self.plan.steps)]
         ended += [("data stays", line) for line in retained(self.plan.steps)]
