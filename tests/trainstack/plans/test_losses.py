@@ -54,8 +54,9 @@ def test_data_that_the_engine_leaves_in_the_cloud_is_not_lost(operation: str, ki
     ("before", "after", "falls"), [("15k", "10k", True), ("15000", "15k", False), ("5k", "15k", False)]
 )
 def test_a_limit_of_a_team_that_falls_is_named(before: str, after: str, *, falls: bool) -> None:
-    hard = [{"spec": {"hard": {"count/jobs.batch": most, "pods": "5k"}}} for most in (after, before)]
-    step = PlannedStep("update", "kubernetes:core/v1:ResourceQuota", "vision-objects", ("spec.hard",), *hard)
+    new, old = ({"spec": {"hard": {"count/jobs.batch": most, "pods": "5k"}}} for most in (after, before))
+    quota = "kubernetes:core/v1:ResourceQuota"
+    step = PlannedStep("update", quota, "vision-objects", ("spec.hard",), new, before=old)
     assert len(list(lowered([step]))) == falls
 
 
