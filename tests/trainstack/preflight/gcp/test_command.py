@@ -57,7 +57,8 @@ def google(monkeypatch: pytest.MonkeyPatch) -> Google:
 
     monkeypatch.setattr(google_login, "session", session)
     loaded = stackspec.LoadedSpec(spec(), Branch({}, Origin("f")))
-    monkeypatch.setattr(stackspec, "load_file", lambda *_: loaded)
+    for name in ("load_file", "load_typed"):
+        monkeypatch.setattr(stackspec, name, lambda *_: loaded)
     monkeypatch.setattr(machine, "_connects", lambda *_: False)
     return made
 
