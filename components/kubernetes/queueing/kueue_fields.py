@@ -265,14 +265,15 @@ def _orphans(member: str) -> Policy:
 
 
 def _classes() -> Policy:
-    """A job changes its priority class only to one that exists.
+    """A job changes its priority class only to one that exists, and so do the pods of a group.
 
     With an unknown one, Kueue fails before it does anything else with the job (kubernetes-sigs/kueue v0.19.2
     pkg/controller/jobframework/reconciler.go, `ensureOneWorkload`): no preemption, no deactivation and no
-    time limit stops it any more, and its quota never comes back. A new job is never started instead.
+    time limit stops it any more, and its quota never comes back. A new job is never started instead, but a
+    running group takes the class of any of its pods, also of a replacement (jobs/pod/pod_controller.go).
     """
     kinds = [
-        rule("", "pods", operations=("UPDATE",)),
+        rule("", "pods", operations=_CHANGES),
         rule("batch", "jobs", operations=("UPDATE",)),
         rule("jobset.x-k8s.io", "jobsets", operations=("UPDATE",)),
         rule("trainer.kubeflow.org", "trainjobs", operations=("UPDATE",)),
@@ -280,9 +281,14 @@ def _classes() -> Policy:
     named = f"metadata.?labels[?'{PRIORITY_LABEL}'].orValue('')"
     known = [one.name for one in PRIORITIES]
     of_teams = ", ".join(one.name for one in PRIORITIES if not one.internal)
+    group = f"'{_KUEUE}pod-group-name'"
+    single = " && ".join(
+        f"!({group} in object.metadata.?{part}.orValue({{}}))" for part in ("labels", "annotations")
+    )
     refusal = (
-        f"object.{named} == oldObject.{named} || object.{named} in {json.dumps(['', *known])}",
-        f"Kueue could not stop a job that changes to an unknown class: name one of {of_teams} in label "
+        f"object.{named} in {json.dumps(['', *known])} || (request.operation == 'CREATE' ? {single}"
+        f" : object.{named} == oldObject.{named})",
+        f"Kueue could not stop a job or group with an unknown class: name one of {of_teams} in label "
         f"{PRIORITY_LABEL}, or create the job again",
     )
     return Policy(CLASSES, kinds, [refusal])

@@ -20,6 +20,7 @@ PARENT = {f"{KUEUE}pod-suspending-parent": "deployment"}
 MANAGED = f"/metadata/labels/{KUEUE.replace('/', '~1')}managed"
 OWNER = [{"apiVersion": "batch/v1", "kind": "Job", "name": "running", "uid": "{job_uid}", "controller": True}]
 AUTOPILOT = {"cloud.google.com/compute-class": "autopilot"}
+UNKNOWN, GROUP = {f"{KUEUE}priority-class": "none"}, {f"{KUEUE}pod-group-name": "group"}
 IN_KUEUE, IN_PODS = (FIELDS,), (PODS, FIELDS)
 
 
@@ -43,6 +44,14 @@ LEAVE = [
             (CLASSES,),
         )
         for kind, name in (("Job", "running"), ("Job", "waiting"), ("JobSet", "set"), ("Pod", "gated"))
+    ),
+    *(
+        Attempt(
+            f"a replacement with an unknown priority class in a group of pods, named by {part}",
+            create(body("Pod", "ghost", spec=pod_spec(), **{"labels": UNKNOWN, part: {**extra, **GROUP}})),
+            (CLASSES,),
+        )
+        for part, extra in (("labels", UNKNOWN), ("annotations", {}))
     ),
     Attempt(
         "remove the label of Kueue and its gates from a pod",
