@@ -1,7 +1,9 @@
 """A Pulumi stack through the Automation API: operations, events, and graceful interruption."""
 
+import json
 import re
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -215,13 +217,15 @@ class EngineStack:
 
         Raises UserError where the state cannot be read or written.
         """
-        with self._kept():
-            state = self._stack.export_stack()
-            deployment = dict(state.deployment or {})
-            rows = deployment.get("resources") or []
-            marked = [{**one, "retainOnDelete": True} if one["urn"] in urns else one for one in rows]
-            deployment["resources"] = marked
-            self._stack.import_stack(automation.Deployment(state.version, deployment))
+        # The SDK's export and import hold secrets in plain text, in a file that stays when the import fails.
+        with self._kept(), tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            state = json.loads(self._stack._run_pulumi_cmd_sync(["stack", "export"]).stdout)
+            for one in (state.get("deployment") or {}).get("resources") or []:
+                if one["urn"] in urns:
+                    one["retainOnDelete"] = True
+            json.dump(state, file)
+            file.flush()
+            self._stack._run_pulumi_cmd_sync(["stack", "import", "--file", file.name])
 
     def ask_lock(self, on_event: OnEvent | None = None) -> OperationOutcome:
         """Take the lock of the stack and give it back; `locked` where another operation has it.
