@@ -44,6 +44,6 @@ STACKS: Final = CLIENT or CHECKOUT
 """The Pulumi project of the stacks; None outside of one."""
 STACK_FILES: Final = _stack_files()
 USER: Final = (CHECKOUT or Path(os.path.expanduser("~"))) / STATE_NAME  # noqa: PTH111 - raises without a home
-"""What all projects share: the Pulumi CLI and the choice of it, binaries of a control plane."""
+"""State that all projects share: the Pulumi CLI and the choice of it, binaries of a control plane."""
 STATE: Final = STACKS / STATE_NAME if STACKS else USER
 """Rehearsals and error reports of the project."""

@@ -17,10 +17,9 @@ _DISTRIBUTION = "trainstack"
 
 def require_rehearse(command: str) -> None:
     """Raise UserError where a command cannot run without the extra `rehearse`, or outside of Linux."""
-    if sys.platform != "linux":
-        fix = "Run it on Linux, such as in a container. Commands without rehearsals work here."
-        rule = f"needs Linux; this is {sys.platform}"
-        raise UserError([Problem(command, None, rule, fix, code="rehearsal-needs-linux")])
+    from rehearsal.projects.homes import require_linux  # noqa: PLC0415 - help needs none of it
+
+    require_linux(command)
     missing = [name for name in REHEARSE if find_spec(name) is None]
     if missing:
         rule = f"needs {' and '.join(missing)}, which this installation leaves out"

@@ -19,13 +19,13 @@ from rehearsal.projects.stack_file import load
 
 def of_checkout() -> Rehearsal:
     """The rehearsal of this folder's stacks, or the one that TRAINSTACK_REHEARSAL_HOME names."""
-    _require_linux()
+    require_linux("rehearsal")
     return _named() or Rehearsal(HOME / "rehearsal")
 
 
 def of_project(project: PulumiProject) -> Rehearsal:
     """The rehearsal of a project, or the one that TRAINSTACK_REHEARSAL_HOME names; several may share it."""
-    _require_linux()
+    require_linux("rehearsal")
     named, homes = _named(), HOME / "rehearsals"
     if named:
         return named
@@ -35,12 +35,12 @@ def of_project(project: PulumiProject) -> Rehearsal:
     return Rehearsal(homes / f"{project.name}-{digest}")
 
 
-def _require_linux() -> None:
+def require_linux(what: str) -> None:
     """Raise UserError elsewhere: processes of a rehearsal are started and ended by means of Linux."""
     if sys.platform != "linux":
         rule = f"needs Linux; this is {sys.platform}"
-        fix = "Rehearse on Linux, such as in a container. Commands without rehearsals work here."
-        raise UserError([Problem("rehearsal", None, rule, fix, code="rehearsal-needs-linux")])
+        fix = "Run it on Linux, such as in a container. Commands without rehearsals work here."
+        raise UserError([Problem(what, None, rule, fix, code="rehearsal-needs-linux")])
 
 
 def claim(project: PulumiProject, rehearsal: Rehearsal) -> tuple[Path, list[str]]:

@@ -9,7 +9,6 @@ from trainstack.cli.stack import Rehearse, Stack
 if TYPE_CHECKING:  # help needs none of them
     from infra.gate import Gate
     from infra.outputs.cluster import StackOutputs
-    from infra.stackspec import StackSpec
     from trainstack.cli.operations.firing import FiringAlerts
     from trainstack.cli.operations.session import Session
 
@@ -22,7 +21,6 @@ def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = F
     from infra.gate import gates, lines  # noqa: PLC0415
     from infra.outputs import cluster as outputs  # noqa: PLC0415
     from infra.outputs import jobs as job_outputs  # noqa: PLC0415
-    from infra.stackspec import load_deployed  # noqa: PLC0415
     from trainstack.cli.operations.job_summary import status_fields  # noqa: PLC0415
     from trainstack.cli.operations.results import by_nodes  # noqa: PLC0415
     from trainstack.cli.operations.session import open_session  # noqa: PLC0415
@@ -34,11 +32,11 @@ def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = F
     exported = outputs.parse(found) if outputs.KEY in found and jobs is None else None
     record = jobs or exported
     validations = gates(resources)
-    spec, _ = load_deployed(stack)  # `open_session` has printed what is wrong with it
+    spec = session.spec
     wanted = spec.validated if spec and resources and jobs is None else ()
     nodes = list(by_nodes(validations, exported, session.rehearsal)) if exported else []
     live = session.rehearsal.status() if session.rehearsal else None
-    alerts = _alerts(session, exported, spec)
+    alerts = _alerts(session, exported)
     if form is Format.JSON:
         document = {
             "stack": stack,
@@ -69,13 +67,12 @@ def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = F
     print_fields([*rows, *(_rehearsal(live) if live else ())])
 
 
-def _alerts(
-    session: "Session", exported: "StackOutputs | None", spec: "StackSpec | None"
-) -> "FiringAlerts | None":
+def _alerts(session: "Session", exported: "StackOutputs | None") -> "FiringAlerts | None":
     """Alerts that fire; None for a stack without monitoring in a cluster."""
     from infra.stackspec.layouts import ClusterLayout  # noqa: PLC0415
     from trainstack.cli.operations.firing import FiringAlerts, firing  # noqa: PLC0415
 
+    spec = session.spec
     if exported is None:
         return None
     if spec is None:

@@ -20,8 +20,6 @@ STAYS: Final = "job continues"
 BLOCKS: Final = "delete before the pool"
 """Effect of a TrainJob on the change: `up` waits for the runtime that it names, and then fails."""
 Effect = Literal["job ends", "job stops and waits", "submit the job again", "job continues"]
-
-
 _NETWORK: Final = ":networking.gke.io/v1:Network"
 
 

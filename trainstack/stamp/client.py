@@ -115,15 +115,11 @@ def _stack_file(choices: ClientChoices) -> str:
     body = text[text.index("config:") :]
     (region,) = re.findall(r"^  trainstack:region: (\S+)$", body, re.MULTILINE)
     if choices.region:
-        body = _set(
-            body,
-            "trainstack:region",
-            choices.region if _PLAIN.fullmatch(choices.region) else json.dumps(choices.region),
-        )
+        body = _set(body, "trainstack:region", _quoted(choices.region))
         # Zones and registries have the region in their names.
         body = body.replace(region, choices.region) if re.fullmatch(r"[a-z0-9-]+", choices.region) else body
     if choices.owner:
-        owner = choices.owner if _PLAIN.fullmatch(choices.owner) else json.dumps(choices.owner)
+        owner = _quoted(choices.owner)
         body = _set(_set(body, "owner", owner), "alert_emails", f"[{owner}]")
     if choices.budget:
         body = re.sub(
@@ -132,6 +128,11 @@ def _stack_file(choices: ClientChoices) -> str:
             body,
         )
     return _HEAD.format(environment=ENVIRONMENT, choices=choices) + body
+
+
+def _quoted(text: str) -> str:
+    """A string of YAML."""
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
 def _set(text: str, key: str, value: str) -> str:

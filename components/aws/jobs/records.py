@@ -22,7 +22,7 @@ class AwsRecordsArgs(TypedDict):
     log_groups: Sequence[str]
     """Their names."""
     earlier: NotRequired[EarlierLogs]
-    """What the stack has of the account's log groups, from an earlier version. Default: nothing."""
+    """The account's log groups that the stack has from an earlier version. Default: none."""
 
 
 class AwsRecords(Component):

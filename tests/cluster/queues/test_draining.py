@@ -136,7 +136,7 @@ def test_ended_pods_stay_and_are_not_waited_for(lab: Lab, cluster: ClusterApi) -
         return {about["uid"]: "deletionTimestamp" in about for about in found}
 
     # A pod that was killed is there until the controller of its job has seen it.
-    eventually(lambda: left() == dict.fromkeys(kept, False), "only the ended pods are left")
+    assert eventually(lambda: left() == dict.fromkeys(kept, False), "only the ended pods are left")
 
 
 def test_jobs_are_drained_where_trainjobs_cannot_be_listed(

@@ -132,4 +132,6 @@ def open_deployment(
         parsed = rehearsal_faults.parse(faults, scenario)
         homes.of_checkout().choose(kinds.cluster, kinds.provider)
     engine, rehearsal = open_engine(stack, rehearse=rehearse, packs=packs)
-    return DeploySession(name=stack, engine=engine, rehearsal=rehearsal, faults=parsed, loaded=loaded)
+    return DeploySession(
+        name=stack, engine=engine, spec=loaded.spec, rehearsal=rehearsal, faults=parsed, loaded=loaded
+    )

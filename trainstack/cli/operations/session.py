@@ -14,6 +14,7 @@ from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from infra.jobs.aws.account_logs import to_retain
 from infra.places import PACKAGES, STACKS
+from infra.stackspec import StackSpec
 from infra.stackspec.load import load_deployed, require_file
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
@@ -53,10 +54,12 @@ UNCHANGED = Kinds()
 
 @dataclass(kw_only=True)
 class Session:
-    """A deployed stack. Its spec is not read: what was deployed under other rules can be ended."""
+    """A deployed stack, which can be ended whatever its spec says today."""
 
     name: str
     engine: EngineStack
+    spec: StackSpec | None = None
+    """The spec, which may break rules; None where its values are not of their types."""
     rehearsal: Rehearsal | None = None
     faults: rehearsal_faults.Faults = field(default_factory=rehearsal_faults.Faults)
 
@@ -73,11 +76,12 @@ class Session:
         Jobs are stopped before; `now`: without their grace period. Raises UserError, before anything is
         deleted, when a resource is protected.
         """
-        if problems := list(protected(self.engine.resources())):
+        resources = self.engine.resources()
+        if problems := list(protected(resources)):
             raise UserError(problems)
         with jobs_in_use(self.engine, self.rehearsal, None) as jobs:
             jobs.announce()
-            for line in held_addresses.announced(self.engine.resources()):
+            for line in held_addresses.announced(resources):
                 typer.echo(f"  {line}")
             self._confirm(confirmed, "Destroy everything in")
             outcome = self._changing("destroy", self._destroyed, jobs, now=now)
@@ -196,11 +200,11 @@ def refuse_rehearsed(given: Mapping[str, object]) -> None:
 
 def open_session(stack: str, *, rehearse: bool, kinds: Kinds = UNCHANGED) -> Session:
     """Open a deployed stack; print what is wrong with its spec today. Raises UserError and SetupError."""
-    _, problems = load_deployed(stack)
+    spec, problems = load_deployed(stack)
     print_warnings(problems)
     if rehearse:
         homes.of_checkout().choose(kinds.cluster, kinds.provider)
     else:
         refuse_rehearsed(kinds.options)
     engine, rehearsal = open_engine(stack, rehearse=rehearse)
-    return Session(name=stack, engine=engine, rehearsal=rehearsal)
+    return Session(name=stack, engine=engine, spec=spec, rehearsal=rehearsal)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from infra.catalog import clients, money
-from infra.catalog.aws import access, facts, load_balancer, network, pools
+from infra.catalog.aws import access, arns, facts, load_balancer, network, pools
 from infra.catalog.aws.database import capacity_problems
 from infra.catalog.aws.releases import node_image_problems
 from infra.catalog.kubernetes.kueue import guarantee_problems
@@ -53,19 +53,17 @@ def way_in(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
         return
     path, region = "on.load_balancer", spec.region
     yield from load_balancer.client_problems(f"{path}.allowed_cidrs", wanted.allowed_cidrs)
-    yield from load_balancer.place_problems(
+    yield from arns.place_problems(
         f"{path}.certificate_arn", wanted.certificate_arn, region, cloud.account_id
     )
     secret = wanted.oidc.client_secret_arn
-    yield from load_balancer.place_problems(f"{path}.oidc.client_secret_arn", secret, region)
+    yield from arns.place_problems(f"{path}.oidc.client_secret_arn", secret, region)
 
 
 def disk_key(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
     """The key of disks is one of the stack's region and account."""
     if cloud.disk_key_arn is not None:
-        yield from load_balancer.place_problems(
-            "on.disk_key_arn", cloud.disk_key_arn, spec.region, cloud.account_id
-        )
+        yield from arns.place_problems("on.disk_key_arn", cloud.disk_key_arn, spec.region, cloud.account_id)
 
 
 def endpoints(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
