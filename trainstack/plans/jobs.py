@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.queueing.kueue import COHORT
+from components.kubernetes.queueing.kueue_fields import COMPUTE_CLASS
 from components.kubernetes.runtime_names import CLUSTER_RUNTIME, POOL_RUNTIME
 from infra.engine.plan import PlannedStep
 from infra.naming import flavor_name
@@ -109,11 +110,13 @@ def effects(
 
 
 def _gone(job: Job, networks: Collection[str]) -> str:
-    """Networks or a plugin that the pods of a job name and will not have; empty: none."""
+    """Nodes, networks or a plugin that the pods of a job name and will not have; empty: none."""
     named = {one for each in job.pod_sets for one in each.networks}
     if lost := sorted(named.intersection(networks)):
         return f"networks {', '.join(lost)} are removed"
     for each in job.pod_sets:
+        if COMPUTE_CLASS in each.selector:
+            return f"its pods are refused: remove {COMPUTE_CLASS} from their nodeSelector"
         if each.plugin and (newer := gke.other_version(each.plugin)):
             return f"its daemon needs plugin {_tag(each.plugin)}, and nodes have {_tag(newer)}"
     return ""

@@ -63,10 +63,12 @@ def lowered(steps: Iterable[PlannedStep]) -> Iterator[str]:
         before, after = (
             (inputs.get("spec") or {}).get("hard") or {} for inputs in (step.before, step.inputs)
         )
-        for key in sorted(before.keys() & after.keys()):
-            if parse(after[key]) < parse(before[key]):
+        for key in sorted(after):
+            # A limit of what has not ended (`pods`) takes the place of one of all that exist (`count/pods`).
+            was = before.get(key, before.get(f"count/{key}"))
+            if was is not None and parse(after[key]) < parse(was):
                 yield (
-                    f"{step.name}, {key} from {before[key]} to {after[key]}: what exists stays, and above the"
+                    f"{step.name}, {key} from {was} to {after[key]}: what exists stays, and above the"
                     " new limit nothing is created"
                 )
 

@@ -6,9 +6,11 @@ from agents.gpu_ledger import book_store
 from agents.waiting import mlflow_logins
 from components.kubernetes.queueing.policy import Body, Policy, rule
 from components.kubernetes.queueing.tenancy import GIVEN_LABEL, TRACKING
+from components.kubernetes.runtime_names import POOL_RUNTIME
 from smoke_training.launchers import checkpoint_policy
 
 GIVEN, FINALIZERS, TOKENS = "trainstack-given", "trainstack-finalizers", "trainstack-tokens"
+CLAIMS = "trainstack-claims"
 MOST_TOKEN_S = 24 * 60 * 60
 # Objects that programs of the stack create later: one of this name in their place would be taken for theirs.
 _RESERVED = (book_store.NAME, checkpoint_policy.CONFIG, mlflow_logins.SECRET, TRACKING)
@@ -17,7 +19,7 @@ _ADMINISTRATORS = "the stack created this for the team; only administrators chan
 
 def policies(member: str) -> list[Policy]:
     """All of them; `member`: CEL, true for requests of members."""
-    return [_given(member), _finalizers(member), _tokens(member)]
+    return [_given(member), _claims(member), _finalizers(member), _tokens(member)]
 
 
 def _every_kind(*operations: str) -> Body:
@@ -33,8 +35,9 @@ def _given(member: str) -> Policy:
     labelled = f".?metadata.?labels[?'{GIVEN_LABEL}'].hasValue()"
     name = "object.?metadata.?name.orValue('')"
     named = (
-        "request.resource.resource in ['configmaps', 'secrets']"
-        f" && ({name} in {json.dumps(_RESERVED)} || {name}.startsWith('{book_store.NAME}-'))"
+        "(request.resource.resource in ['configmaps', 'secrets']"
+        f" && ({name} in {json.dumps(_RESERVED)} || {name}.startsWith('{book_store.NAME}-')))"
+        f" || (request.resource.resource == 'resourceclaimtemplates' && {name}.startsWith('{POOL_RUNTIME}'))"
     )
     return Policy(
         GIVEN,
@@ -47,10 +50,31 @@ def _given(member: str) -> Policy:
             ),
             (
                 f"request.operation != 'CREATE' || !({named})",
-                f"the names {', '.join(_RESERVED)} are reserved for objects of the stack: choose another",
+                f"the names {', '.join(_RESERVED)}, and {POOL_RUNTIME}* of templates of claims, are reserved"
+                " for objects of the stack: choose another",
             ),
         ],
         only_from=member,
+    )
+
+
+def _claims(member: str) -> Policy:
+    """Members make no claims, nor do controllers for them, whatever the name.
+
+    The quota of a namespace has room for the stack's alone (`teams.claims`), but it is raised before a new
+    one is made: another would take its name or its room, and a controller whose claim the quota refuses tries
+    again and again. A template of a StatefulSet can have any label, so a label would not separate them.
+    """
+    controller = "request.userInfo.username.startsWith('system:serviceaccount:kube-system:')"
+    return Policy(
+        CLAIMS,
+        [rule("", "persistentvolumeclaims")],
+        [
+            (
+                f"!{member} && !{controller}",
+                "claims are the stack's: mount one of `kubectl get pvc`, or an emptyDir",
+            )
+        ],
     )
 
 

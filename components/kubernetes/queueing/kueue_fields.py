@@ -53,8 +53,8 @@ _NEW = "request.operation == 'CREATE'"
 _NODE = "the scheduler chooses the node: leave nodeName out; select a pool by its queue"
 # Every GKE cluster from 1.34.1-gke.1829001 has the classes `autopilot` and `autopilot-spot`, for which GKE
 # makes nodes beside all pools (GKE documentation, "About built-in ComputeClasses").
-_CLASS = "cloud.google.com/compute-class"
-_MACHINES = f"nodes are those of the stack's pools: leave {_CLASS} out; select a pool by its queue"
+COMPUTE_CLASS = "cloud.google.com/compute-class"
+_MACHINES = f"nodes are those of the stack's pools: leave {COMPUTE_CLASS} out; select a pool by its queue"
 _GPUS = f"only pods that request {GPU} run on its nodes: leave the toleration out"
 _GRACE = f"terminationGracePeriodSeconds: {MOST_GRACE_S} at most, as a preempted pod keeps its node"
 
@@ -110,7 +110,7 @@ def _fields(member: str) -> Policy:
     return Policy(
         FIELDS,
         described,
-        [*_metadata(), *_templates(), _of_pools(), *_states()],
+        [*_metadata(), *_templates(), *_states()],
         variables,
         only_from=member,
     )
@@ -149,6 +149,7 @@ def _templates() -> Iterator[tuple[str, str]]:
         "finalizers are set by controllers, which remove them again: leave them out of templates",
     )
     yield (each.format("one.?spec.?nodeName.orValue('') == ''"), _NODE)
+    yield (f"variables.described.all(group, group.all(one, {_of_pools('one.?spec')}))", _MACHINES)
     # The patches of a TrainJob have no resources: its trainer has them.
     of_trainer = _gpus("object.spec.?trainer.?resourcesPerNode")
     yield (f"{of_trainer} > 0 || {each.format(_counted('one.?spec'))}", _GPUS)
@@ -158,15 +159,13 @@ def _templates() -> Iterator[tuple[str, str]]:
     )
 
 
-def _of_pools() -> tuple[str, str]:
-    """A pod, or a template of pods, requests no nodes outside of the pools that the quota counts."""
+def _of_pools(spec: str) -> str:
+    """CEL: whether a pod requests no nodes outside of the pools that the quota counts."""
     terms = "affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms"
     return (
-        "variables.described.all(group, group.all(one,"
-        f" !('{_CLASS}' in one.?spec.?nodeSelector.orValue({{}}))"
-        f" && one.?spec.?{terms}.orValue([]).all(term,"
-        f" term.?matchExpressions.orValue([]).all(each, each.key != '{_CLASS}'))))",
-        _MACHINES,
+        f"(!('{COMPUTE_CLASS}' in {spec}.?nodeSelector.orValue({{}}))"
+        f" && {spec}.?{terms}.orValue([]).all(term,"
+        f" term.?matchExpressions.orValue([]).all(each, each.key != '{COMPUTE_CLASS}')))"
     )
 
 
@@ -235,6 +234,7 @@ def _pods(member: str) -> Policy:
                 "ownerReferences out",
             ),
             ("object.spec.?nodeName.orValue('') == ''", _NODE),
+            (_of_pools("object.?spec"), _MACHINES),
             (f"!{member} || {_counted('object.spec')}", _GPUS),
             (
                 "object.spec.?priority.orValue(0) <= 0",
@@ -270,7 +270,11 @@ def _classes() -> Policy:
     With an unknown one, Kueue fails before it does anything else with the job (kubernetes-sigs/kueue v0.19.2
     pkg/controller/jobframework/reconciler.go, `ensureOneWorkload`): no preemption, no deactivation and no
     time limit stops it any more, and its quota never comes back. A new job is never started instead, but a
-    running group takes the class of any of its pods, also of a replacement (jobs/pod/pod_controller.go).
+    running group takes the class of any of its pods, also of a replacement (jobs/pod/pod_controller.go) or of
+    one that joins it, which Kueue allows a pod without a group (pod_webhook.go, `ValidateUpdate`).
+
+    A policy cannot see which classes exist. Those of administrators are known by rights: of who may create
+    classes, and of who may `use` this one.
     """
     kinds = [
         rule("", "pods", operations=_CHANGES),
@@ -281,14 +285,22 @@ def _classes() -> Policy:
     named = f"metadata.?labels[?'{PRIORITY_LABEL}'].orValue('')"
     known = [one.name for one in PRIORITIES]
     of_teams = ", ".join(one.name for one in PRIORITIES if not one.internal)
-    group = f"'{_KUEUE}pod-group-name'"
-    single = " && ".join(
-        f"!({group} in object.metadata.?{part}.orValue({{}}))" for part in ("labels", "annotations")
+    grouped, was_grouped = (
+        "("
+        + " || ".join(
+            f"'{_KUEUE}pod-group-name' in {of}.metadata.?{part}.orValue({{}})"
+            for part in ("labels", "annotations")
+        )
+        + ")"
+        for of in ("object", "oldObject")
     )
+    classes = f"authorizer.group('{_KUEUE.rstrip('/')}').resource('workloadpriorityclasses')"
     refusal = (
-        f"object.{named} in {json.dumps(['', *known])} || (request.operation == 'CREATE' ? {single}"
-        f" : object.{named} == oldObject.{named})",
+        f"object.{named} in {json.dumps(['', *known])}"
+        f" || ({_NEW} ? !{grouped} : object.{named} == oldObject.{named} && (!{grouped} || {was_grouped}))"
+        f" || {classes}.check('create').allowed()"
+        f" || {classes}.name(object.{named}).check('use').allowed()",
         f"Kueue could not stop a job or group with an unknown class: name one of {of_teams} in label "
-        f"{PRIORITY_LABEL}, or create the job again",
+        f"{PRIORITY_LABEL}, create the job again, or ask an administrator for the right to `use` the class",
     )
     return Policy(CLASSES, kinds, [refusal])

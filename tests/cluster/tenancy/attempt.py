@@ -28,6 +28,7 @@ KINDS = {
     "Lease": "coordination.k8s.io/v1", "PriorityClass": "scheduling.k8s.io/v1",
     "StorageClass": "storage.k8s.io/v1", "CertificateSigningRequest": "certificates.k8s.io/v1",
     "Role": "rbac.authorization.k8s.io/v1", "RoleBinding": "rbac.authorization.k8s.io/v1",
+    "ClusterRole": "rbac.authorization.k8s.io/v1",
     "ClusterRoleBinding": "rbac.authorization.k8s.io/v1", "TokenReview": "authentication.k8s.io/v1",
     "SubjectAccessReview": "authorization.k8s.io/v1", "ResourceClaim": "resource.k8s.io/v1",
     "ResourceClaimTemplate": "resource.k8s.io/v1",

@@ -1,10 +1,16 @@
 """Attempts to change what the stack gave, and to fill the store."""
 
-from components.kubernetes.queueing.given import FINALIZERS, GIVEN
+from components.kubernetes.queueing.given import CLAIMS, FINALIZERS, GIVEN
 from tests.cluster.tenancy.attempt import RBAC, Attempt, body, create, delete, patch
 from tests.cluster.tenancy.scene import job_spec
 
 GIVEN_STAYS = (GIVEN,)
+CLAIM = {
+    "accessModes": ["ReadWriteMany"],
+    "storageClassName": "",
+    "volumeName": "{other}-checkpoints",
+    "resources": {"requests": {"storage": "1Gi"}},
+}
 
 
 GIVEN_OBJECTS = [
@@ -50,20 +56,18 @@ GIVEN_OBJECTS = [
         create(body("Secret", name="mlflow-login")),
         GIVEN_STAYS,
     ),
+    *(
+        Attempt(
+            f"a claim {name} of its own",
+            create(body("PersistentVolumeClaim", name=name, spec=CLAIM)),
+            (CLAIMS,),
+        )
+        for name in ("datasets", "shared-datasets", "home", "attempt")
+    ),
     Attempt(
-        "a further claim",
-        create(
-            body(
-                "PersistentVolumeClaim",
-                spec={
-                    "accessModes": ["ReadWriteMany"],
-                    "storageClassName": "",
-                    "volumeName": "{other}-checkpoints",
-                    "resources": {"requests": {"storage": "1Gi"}},
-                },
-            )
-        ),
-        ("claims",),
+        "a template with the name of one for a pool to come",
+        create(body("ResourceClaimTemplate", name="torch-b200", spec={"spec": {"devices": {}}})),
+        GIVEN_STAYS,
     ),
     Attempt("a class of volumes", create(body("StorageClass", provisioner="x.example"), where=""), RBAC),
     Attempt(

@@ -21,10 +21,11 @@ MANAGED = f"/metadata/labels/{KUEUE.replace('/', '~1')}managed"
 OWNER = [{"apiVersion": "batch/v1", "kind": "Job", "name": "running", "uid": "{job_uid}", "controller": True}]
 AUTOPILOT = {"cloud.google.com/compute-class": "autopilot"}
 UNKNOWN, GROUP = {f"{KUEUE}priority-class": "none"}, {f"{KUEUE}pod-group-name": "group"}
+GROUPED = {f"{KUEUE}pod-group-total-count": "2"}
 IN_KUEUE, IN_PODS = (FIELDS,), (PODS, FIELDS)
 
 
-def _required(labels: Object) -> Object:
+def required(labels: Object) -> Object:
     terms = [{"key": key, "operator": "In", "values": [value]} for key, value in labels.items()]
     required = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
@@ -52,6 +53,14 @@ LEAVE = [
             (CLASSES,),
         )
         for part, extra in (("labels", UNKNOWN), ("annotations", {}))
+    ),
+    *(
+        Attempt(
+            f"a pod that joins a group with the unknown class that it was created with, by {part}",
+            patch("Pod", "ghost", {"metadata": {part: GROUP, "annotations": {**GROUPED, **extra}}}),
+            (CLASSES,),
+        )
+        for part, extra in (("labels", {}), ("annotations", GROUP))
     ),
     Attempt(
         "remove the label of Kueue and its gates from a pod",
@@ -220,10 +229,10 @@ LEAVE = [
         IN_KUEUE,
     ),
     *(
-        Attempt(f"a {kind} on nodes that GKE makes beside the pools, by {how}", attempt, IN_KUEUE)
+        Attempt(f"a {kind} on nodes that GKE makes beside the pools, by {how}", attempt, IN_PODS)
         for kind, how, attempt in (
             ("Job", "a selector", create(body("Job", spec=job_spec(nodeSelector=AUTOPILOT)))),
-            ("Job", "an affinity", create(body("Job", spec=job_spec(affinity=_required(AUTOPILOT))))),
+            ("Job", "an affinity", create(body("Job", spec=job_spec(affinity=required(AUTOPILOT))))),
             ("JobSet", "a selector", create(body("JobSet", spec=job_set(job_spec(nodeSelector=AUTOPILOT))))),
             ("Pod", "a selector", create(body("Pod", spec=pod_spec(nodeSelector=AUTOPILOT)))),
             ("waiting Pod", "a selector", patch("Pod", "gated", {"spec": {"nodeSelector": AUTOPILOT}})),

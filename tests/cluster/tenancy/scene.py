@@ -90,7 +90,11 @@ def scene(plane: ControlPlane, api: KubernetesApi, actions: Sequence[Action]) ->
             _made(stand)
             yield stand
         finally:
-            for version, kind, name in (("apps/v1", "Deployment", "notebook"), ("v1", "Pod", "gated")):
+            for version, kind, name in (
+                ("apps/v1", "Deployment", "notebook"),
+                ("v1", "Pod", "gated"),
+                ("v1", "Pod", "ghost"),
+            ):
                 api.delete(version, kind, name, stand.own, propagation="Background")
             for each in reversed(made):
                 api.delete(each["apiVersion"], each["kind"], each["metadata"]["name"])
@@ -131,6 +135,7 @@ def _made(stand: Scene) -> None:
     big = job_spec(HUGE)
     for kind, version, name, spec in (
         ("Pod", "v1", "gated", pod_spec(HUGE)),
+        ("Pod", "v1", "ghost", pod_spec(HUGE)),
         ("Job", "batch/v1", "waiting", big),
         ("Job", "batch/v1", "running", job_spec()),
         ("JobSet", "jobset.x-k8s.io/v1alpha2", "waiting-set", job_set(big)),
@@ -138,7 +143,9 @@ def _made(stand: Scene) -> None:
         ("Deployment", "apps/v1", "notebook", lasting()),
         ("Service", "v1", "served", {"selector": {"app": "own"}, "ports": [{"port": 80}]}),
     ):
-        metadata = {"name": name, "namespace": stand.own}
+        metadata: Object = {"name": name, "namespace": stand.own}
+        if name == "ghost":
+            metadata["labels"] = {"kueue.x-k8s.io/priority-class": "none"}
         stand.member.create({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
     for key, labels in {
         "job_pod": "batch.kubernetes.io/job-name=running",

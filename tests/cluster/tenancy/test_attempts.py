@@ -1,23 +1,26 @@
 """An attacker with a member's rights, and a member who works, on a real API server."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
 
-from components.kubernetes.queueing.kueue_fields import PODS
+from components.kubernetes.queueing.given import CLAIMS
+from components.kubernetes.queueing.kueue_fields import CLASSES, PODS
 from infra.engine.golang import ROOT
 from rehearsal.controlplane.api import Access, ApiError, KubernetesApi, Object
 from tests.cluster.tenancy.accepted_risks import ACCEPTED, BEYOND_REQUESTS
 from tests.cluster.tenancy.ahead_attempts import AHEAD
-from tests.cluster.tenancy.attempt import KUEUE, Accepted, Attempt, Send, body, refuser
+from tests.cluster.tenancy.attempt import KUEUE, Accepted, Attempt, Send, body, patch, refuser
 from tests.cluster.tenancy.daily_work import CONNECTIONS, WORK
-from tests.cluster.tenancy.given_attempts import GIVEN_OBJECTS
+from tests.cluster.tenancy.given_attempts import CLAIM, GIVEN_OBJECTS
 from tests.cluster.tenancy.identity_attempts import IDENTITIES
-from tests.cluster.tenancy.queue_attempts import LEAVE, PARENT
+from tests.cluster.tenancy.queue_attempts import AUTOPILOT, LEAVE, OWNER, PARENT, UNKNOWN, required
 from tests.cluster.tenancy.reach_attempts import NODES, PUBLISH
 from tests.cluster.tenancy.scene import HUGE, Scene, pod_spec
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import eventually, gone
 
 ATTEMPTS = {each.name: each for each in (*LEAVE, *AHEAD, *PUBLISH, *NODES, *IDENTITIES, *GIVEN_OBJECTS)}
 
@@ -47,6 +50,12 @@ def test_an_accepted_risk_is_accepted(stand: Scene, attempt: Accepted) -> None:
     attempt.send(stand)
 
 
+def _controller(stand: Scene, name: str) -> KubernetesApi:
+    """The cluster as a controller of Kubernetes sees it."""
+    access, token = stand.api.access, stand.api.token("kube-system", name)
+    return KubernetesApi(Access(access.server, access.authority, token=token))
+
+
 @pytest.mark.parametrize(
     ("controller", "owner"),
     [
@@ -59,9 +68,7 @@ def test_a_controller_makes_no_pod_that_kueue_does_not_count(
     stand: Scene, controller: str, owner: str
 ) -> None:
     """As if a template had passed: of an object that is older than the policies."""
-    with KubernetesApi(Access(
-        stand.api.access.server, stand.api.access.authority, token=stand.api.token("kube-system", controller)
-    )) as acting:  # fmt: skip
+    with _controller(stand, controller) as acting:
         made = body(
             "Pod", labels={"kueue.x-k8s.io/queue-name": "default"}, annotations=PARENT, spec=pod_spec(HUGE)
         )
@@ -72,6 +79,71 @@ def test_a_controller_makes_no_pod_that_kueue_does_not_count(
         with pytest.raises(ApiError) as refused:
             acting.create(made, dry_run=True)
     assert refuser(refused.value) == PODS
+
+
+@pytest.mark.parametrize("asked", [{"nodeSelector": AUTOPILOT}, {"affinity": required(AUTOPILOT)}])
+def test_a_job_that_is_older_than_the_policies_gets_no_nodes_beside_the_pools(
+    stand: Scene, asked: Object
+) -> None:
+    made = body("Pod", labels={f"{KUEUE}queue-name": "default"}, spec=pod_spec(**asked))
+    made["metadata"] |= {"namespace": stand.own, "ownerReferences": stand.filled(OWNER)}
+    with _controller(stand, "job-controller") as acting, pytest.raises(ApiError) as refused:
+        acting.create(made, dry_run=True)
+    assert refuser(refused.value) == PODS
+    made["spec"] = pod_spec()
+    with _controller(stand, "job-controller") as acting:
+        acting.create(made, dry_run=True)
+
+
+@pytest.mark.parametrize(
+    ("controller", "name"),
+    [("statefulset-controller", "data-own-0"), ("ephemeral-volume-controller", "home")],
+)
+def test_no_controller_makes_a_claim_for_a_member(stand: Scene, controller: str, name: str) -> None:
+    """It would take the place of one of the stack's, whose quota is raised before the claim is made."""
+    claim = body("PersistentVolumeClaim", name=name, spec=CLAIM)
+    claim["metadata"]["namespace"] = stand.own
+    with _controller(stand, controller) as acting, pytest.raises(ApiError) as refused:
+        acting.create(claim, dry_run=True)
+    assert refuser(refused.value) == CLAIMS
+
+
+def test_a_class_of_an_administrator_ranks_waiting_jobs(stand: Scene) -> None:
+    """Administrators may name it; members and pods of groups once they may `use` it."""
+    own = {f"{KUEUE}priority-class": "own"}
+    member = stand.api.list("rbac.authorization.k8s.io/v1", "RoleBinding", stand.own)[0]["subjects"]
+    uses = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloadpriorityclasses"], "verbs": ["use"]}
+    role = body("ClusterRole", name="use-own", rules=[{**uses, "resourceNames": ["own"]}])
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "use-own"}
+    bound = body("ClusterRoleBinding", name="use-own", roleRef=reference, subjects=member)
+    change = {"metadata": {"labels": own}}
+    made = [body("WorkloadPriorityClass", name="own", value=5)]
+    stand.api.create(made[0])
+    try:
+        patch("Job", "waiting", change)(replace(stand, member=stand.api))
+        with pytest.raises(ApiError) as refused:
+            patch("Job", "waiting", change)(stand)
+        assert refuser(refused.value) == CLASSES
+        made += [role, bound]
+        for each in made[1:]:
+            stand.api.create(each)
+        eventually(lambda: _allowed(partial(patch("Job", "waiting", change), stand)), "the right holds")
+        with pytest.raises(ApiError):
+            patch("Job", "waiting", {"metadata": {"labels": UNKNOWN}})(stand)
+    finally:
+        for each in reversed(made):
+            about = each["apiVersion"], each["kind"], each["metadata"]["name"]
+            stand.api.delete(*about, propagation="Background")
+        gone(stand.api, made)
+
+
+def _allowed(send: Callable[[], Any]) -> bool:
+    try:
+        send()
+    except ApiError as error:
+        assert refuser(error) == CLASSES
+        return False
+    return True
 
 
 def test_the_role_of_a_pod_is_the_one_that_kueue_computes(stand: Scene) -> None:

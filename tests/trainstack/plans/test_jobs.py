@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from components.kubernetes.queueing.kueue_fields import COMPUTE_CLASS
 from infra.engine.plan import PlannedStep
 from smoke_training.launchers import kubernetes
 from smoke_training.launchers.fabrics import on_nodes
@@ -147,6 +148,14 @@ def test_a_waiting_job_that_names_networks_of_before_must_be_submitted_again(by:
     )
     found = effects(replace(STATE, jobs=jobs), Removal(), _wanted(*BOTH), lost)
     assert {one.job.name: one.effect for one in found} == {"old": RESUBMIT, "running": STAYS}
+
+
+def test_a_job_that_waits_for_nodes_beside_the_pools_must_be_submitted_again() -> None:
+    old, new = _on_tcpxo("old", ["vpc1"]), _on_tcpxo("new", ["vpc1"])
+    beside = [replace(each, selector={COMPUTE_CLASS: "autopilot"}) for each in old.pod_sets]
+    jobs = (replace(old, pod_sets=tuple(beside)), new)
+    (found,) = effects(replace(STATE, jobs=jobs), Removal(), _wanted(*BOTH), ())
+    assert (found.job.name, found.effect) == ("old", RESUBMIT)
 
 
 def test_a_job_that_waits_with_another_version_of_its_daemon_must_be_submitted_again(

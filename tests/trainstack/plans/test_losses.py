@@ -60,6 +60,13 @@ def test_a_limit_of_a_team_that_falls_is_named(before: str, after: str, *, falls
     assert len(list(lowered([step]))) == falls
 
 
+def test_a_limit_of_running_pods_below_that_of_all_pods_is_named() -> None:
+    old, new = ({"spec": {"hard": {key: most}}} for key, most in (("count/pods", "30k"), ("pods", "20k")))
+    step = PlannedStep("update", "kubernetes:core/v1:ResourceQuota", "objects", (), new, before=old)
+    (line,) = lowered([step])
+    assert "30k" in line and "20k" in line
+
+
 def test_kept_data_is_listed_by_kind() -> None:
     kept = [(BUCKET, "b"), ("aws:ec2/vpc:Vpc", "vpc"), (BUCKET, "a"), ("aws:kms/key:Key", "key")]
     assert list(keeps(kept)) == ["Bucket: a, b", "Key: key"]
