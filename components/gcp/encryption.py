@@ -7,6 +7,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component
+from components.gcp.propagation import settled
 from components.ordering import after
 from infra.naming import sanitize
 
@@ -38,7 +39,7 @@ def encryption_key(
     users: Mapping[str, pulumi.Input[str]],
     keep: bool = False,
 ) -> EncryptionKey:
-    """A key for `users` alone (IAM members by a short name of each), in a key ring of its own.
+    """A key for `users` alone (IAM members of agents by a short name of each), in a key ring of its own.
 
     `location` is that of the encrypted data: most services use no key of another. `purpose` is a word for
     the key's label. Cloud KMS never deletes rings and keys, and their names are never free again; Pulumi adds
@@ -61,7 +62,11 @@ def encryption_key(
     )
     grants = [
         gcp.kms.CryptoKeyIAMMember(
-            f"{short}-{user}", crypto_key_id=key.id, role=_USER, member=member, opts=component.child()
+            f"{short}-{user}",
+            crypto_key_id=key.id,
+            role=_USER,
+            member=member,
+            opts=settled(component.child(), member),
         )
         for user, member in users.items()
     ]

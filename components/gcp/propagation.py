@@ -1,4 +1,4 @@
-"""Pauses after changes that IAM applies some time later.
+"""Pauses before resources that need what IAM applies some time later.
 
 A service agent is no member of a policy at once, and the provider gives up on it (terraform-provider-google
 issue 21931; google/tpgiamresource/iam.go). A role has an effect within minutes (IAM documentation, "Access
@@ -7,7 +7,8 @@ change propagation"), and the provider does not repeat a build that had no acces
 
 import asyncio
 import os
-from typing import Final
+import time
+from typing import Any, Final
 
 import pulumi
 
@@ -16,11 +17,17 @@ VARIABLE: Final = "TRAINSTACK_IAM_DELAY_S"
 USUAL_S: Final = 120
 
 
-async def _pause(_: pulumi.ResourceHookArgs) -> None:
-    await asyncio.sleep(float(os.environ.get(VARIABLE) or USUAL_S))
+def settled(opts: pulumi.ResourceOptions, *known: pulumi.Input[Any]) -> pulumi.ResourceOptions:
+    """`opts` of a resource that is created when IAM has applied what this program knows as `known`.
 
+    The pause is the dependent's own: an `up` after one that was stopped has it again (ADR 67).
+    """
+    since = pulumi.Output.all(*known).apply(lambda _: time.monotonic())
 
-def settled(opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
-    """`opts` of a resource whose creation ends when IAM has applied it; its dependents wait for that."""
-    hooks = pulumi.ResourceHookBinding(after_create=[_pause])
+    async def pause(_: pulumi.ResourceHookArgs) -> None:
+        delay = float(os.environ.get(VARIABLE) or USUAL_S)
+        start = await since.future()
+        await asyncio.sleep(delay if start is None else start + delay - time.monotonic())
+
+    hooks = pulumi.ResourceHookBinding(before_create=[pause])
     return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=hooks))

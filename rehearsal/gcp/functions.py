@@ -8,7 +8,7 @@ from rehearsal.accounts import project_number
 from rehearsal.core.emulation.functions import Function, absent, answer
 from rehearsal.core.emulation.templates import digits, draw
 from rehearsal.core.model import Properties, RefusalError
-from rehearsal.gcp import facts
+from rehearsal.gcp import facts, iam_delay, service_agents
 from rehearsal.gcp.site import MISSING, Site
 from rehearsal.gcp.table import TABLE
 
@@ -164,7 +164,9 @@ def _default_account(site: Site, args: Properties) -> Properties:
 
 
 def _storage_agent(site: Site, args: Properties) -> Properties:
-    email = f"service-{project_number(site.project)}@gs-project-accounts.iam.gserviceaccount.com"
+    """The first question creates it (Cloud Storage documentation, "Service agents")."""
+    email = service_agents.email("storage.googleapis.com", project_number(site.project))
+    iam_delay.begin(site.state, email, again=False)
     return {
         **args,
         "id": email,

@@ -11,6 +11,7 @@ _AGENTS: Mapping[str, str] = {
     "artifactregistry.googleapis.com": "service-{number}@gcp-sa-artifactregistry.iam.gserviceaccount.com",
     "compute.googleapis.com": "service-{number}@compute-system.iam.gserviceaccount.com",
     "container.googleapis.com": "service-{number}@container-engine-robot.iam.gserviceaccount.com",
+    "eventarc.googleapis.com": "service-{number}@gcp-sa-eventarc.iam.gserviceaccount.com",
     "file.googleapis.com": "service-{number}@cloud-filer.iam.gserviceaccount.com",
     "iap.googleapis.com": "service-{number}@gcp-sa-iap.iam.gserviceaccount.com",
     "lustre.googleapis.com": "service-{number}@gcp-sa-lustre.iam.gserviceaccount.com",

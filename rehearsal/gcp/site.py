@@ -68,9 +68,9 @@ class Site(site.BaseSite):
         """Return whether the project's own bindings give a member a permission on a resource of that name."""
         return iam_bindings.allowed_by_project(self.state, {member}, permission, self.project, name)
 
-    def effective(self, record: Record) -> bool:
-        """Return whether IAM knows an agent, or applies a grant, that was created a while ago."""
-        return iam_delay.effective(self.state, record)
+    def effective(self, one: Record | str) -> bool:
+        """Return whether IAM knows an agent (an address), or applies a grant, that was made a while ago."""
+        return iam_delay.effective(self.state, one if isinstance(one, str) else str(one.key))
 
     def path(self, value: str) -> str:
         """A link as the path of an id: from `projects/` on."""

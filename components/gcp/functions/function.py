@@ -10,6 +10,7 @@ import pulumi_gcp as gcp
 
 from components.base import Component, Options
 from components.gcp import iam
+from components.gcp.agents import EVENTARC, agent
 from components.gcp.propagation import settled
 from components.ordering import after
 from infra.naming import sanitize
@@ -69,6 +70,7 @@ class GcpFunction(Component):
         account = self._account(name, "runs", f"The function {name}")
         builder = self._account(name, "builds", f"Builds the function {name}")
         source, ready = self._source(name, args, builder)
+        ready.append(self._triggers(name, args))
         function = self._function(name, args, (account, builder), source, ready)
         gcp.cloudrunv2.ServiceIamMember(
             f"{name}-wakes",
@@ -104,6 +106,26 @@ class GcpFunction(Component):
         )
         return made, rights
 
+    def _triggers(self, name: str, args: GcpFunctionArgs) -> pulumi.Resource:
+        """The role of Eventarc's agent: neither comes with the API in time (pulumi-gcp issue 1290).
+
+        Triggers of others in the project need the same grant, so it stays.
+        """
+        own = agent(
+            self,
+            f"{name}-eventarc-agent",
+            EVENTARC,
+            project=args["project"],
+            number=args["project_number"],
+        )
+        return gcp.projects.IAMMember(
+            f"{name}-eventarc",
+            project=args["project"],
+            role="roles/eventarc.serviceAgent",
+            member=own,
+            opts=settled(self.child(pulumi.ResourceOptions(retain_on_delete=True)), own),
+        )
+
     def _right(
         self,
         name: str,
@@ -119,7 +141,7 @@ class GcpFunction(Component):
             role=role,
             member=builder.member,
             condition=only,
-            opts=settled(self.child()),
+            opts=self.child(),
         )
 
     def _function(
@@ -156,7 +178,9 @@ class GcpFunction(Component):
                 "service_account_email": account.email,
                 "retry_policy": "RETRY_POLICY_RETRY",
             },
-            opts=self.child(pulumi.ResourceOptions(depends_on=ready)),
+            opts=settled(
+                self.child(pulumi.ResourceOptions(depends_on=ready)), *(right.urn for right in ready)
+            ),
         )
 
 

@@ -208,14 +208,14 @@ class GcpJobTracking(Component):
         self, name: str, args: GcpJobTrackingArgs, service: gcp.cloudrunv2.Service
     ) -> gcp.cloudrunv2.ServiceIamMember:
         """Only the proxy may call the service; the console would grant it this."""
-        proxy = gcp.projects.ServiceIdentity(f"{name}-iap", service=IAP, opts=settled(self.child()))
+        proxy = gcp.projects.ServiceIdentity(f"{name}-iap", service=IAP, opts=self.child())
         return gcp.cloudrunv2.ServiceIamMember(
             f"{name}-from-iap",
             location=args["region"],
             name=service.name,
             role="roles/run.invoker",
             member=proxy.member,
-            opts=self.child(),
+            opts=settled(self.child(), proxy.member),
         )
 
     def _login(

@@ -8,6 +8,7 @@ import pulumi_gcp as gcp
 
 from components.base import Component, Options
 from components.gcp.agents import COMPUTE, agent
+from components.gcp.propagation import settled
 from components.gcp.tracking.agents import may_use_key
 from components.ordering import after
 
@@ -43,13 +44,14 @@ class GcpKeyUsers(Component):
             for api in args["services"]
         ]
         project, number = args["project"], args["project_number"]
+        disks = agent(self, f"{name}-disks-agent", COMPUTE, project=project, number=number)
         rights.append(
             gcp.kms.CryptoKeyIAMMember(
                 f"{name}-disks-use",
                 crypto_key_id=args["key_id"],
                 role=_USES,
-                member=agent(self, f"{name}-disks-agent", COMPUTE, project=project, number=number),
-                opts=self.child(),
+                member=disks,
+                opts=settled(self.child(), disks),
             )
         )
         self.key_id = after(pulumi.Output.from_input(args["key_id"]), rights)

@@ -15,6 +15,7 @@ import pulumi_gcp as gcp
 from components.base import Component, Options
 from components.gcp import iam
 from components.gcp.agents import LUSTRE, agent
+from components.gcp.propagation import settled
 from infra.naming import sanitize
 
 CHECKPOINTS, DATASETS = "checkpoints", "datasets"
@@ -88,7 +89,9 @@ class GcpLustreCopies(Component):
         """Permissions of Managed Lustre's own agent: write checkpoints, and read datasets."""
         own = agent(self, f"{name}-agent", LUSTRE, project=args["project"], number=args["project_number"])
         return [
-            iam.on_bucket(self, f"{name}-{folder}", bucket, role, own)
+            gcp.storage.BucketIAMMember(
+                f"{name}-{folder}", bucket=bucket, role=role, member=own, opts=settled(self.child(), own)
+            )
             for folder, bucket, role in (
                 (CHECKPOINTS, args["checkpoint_bucket"], "roles/storage.objectUser"),
                 (DATASETS, args["dataset_bucket"], "roles/storage.objectViewer"),

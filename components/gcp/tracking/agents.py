@@ -24,7 +24,11 @@ def may_use_key(
     """
     aliases = [pulumi.Alias(parent=formerly_below)] if formerly_below is not None else []
     kept = component.child(pulumi.ResourceOptions(aliases=[*aliases]))
-    agent = gcp.projects.ServiceIdentity(f"{name}-agent", service=service, opts=settled(kept))
+    agent = gcp.projects.ServiceIdentity(f"{name}-agent", service=service, opts=kept)
     return gcp.kms.CryptoKeyIAMMember(
-        f"{name}-use", crypto_key_id=key_id, role=_USES, member=agent.member, opts=kept
+        f"{name}-use",
+        crypto_key_id=key_id,
+        role=_USES,
+        member=agent.member,
+        opts=settled(kept, agent.member),
     )

@@ -156,7 +156,8 @@ def _agent(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     email = member.removeprefix("serviceAccount:")
     made = world.all("projects/serviceIdentity:ServiceIdentity")
     known = {one.outputs.get("email") for one in made if world.effective(one)}
-    if email in service_agents.created_on_request(world.number) - known:
+    absent = service_agents.created_on_request(world.number) - known
+    if email in absent or not world.effective(email):
         yield Violation(
             "member",
             f"Error 400: Service account {email} does not exist.",

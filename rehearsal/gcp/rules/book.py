@@ -22,8 +22,8 @@ class ProjectView(model.RuleContext, Protocol):
     def allows(self, member: str, permission: str, name: str) -> bool:
         """Return whether the project's own bindings give a member a permission on a resource of that name."""
 
-    def effective(self, record: Record) -> bool:
-        """Return whether IAM knows an agent, or applies a grant, that was created a while ago."""
+    def effective(self, one: Record | str) -> bool:
+        """Return whether IAM knows an agent (an address), or applies a grant, that was made a while ago."""
 
     @property
     def places(self) -> Properties:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
+from rehearsal.gcp import service_agents
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block
 
 _NOTEBOOK = "gcp:workbench/instance:Instance"
@@ -94,4 +95,29 @@ def _built(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
             "Grant roles/storage.objectViewer on the project, limited to that bucket by a condition, minutes "
             "before the function.",
             "internal",
+        )
+
+
+@BOOK.rule_around(
+    "GCP-FUNCTION-002",
+    _FUNCTION,
+    source="hashicorp/terraform-provider-google issues 25294 (text) and 14584; pulumi/pulumi-gcp issue 1290 "
+    "(the agent does not come with the API)",
+)
+def _triggered(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """A trigger needs Eventarc's agent, which has had its role for a time."""
+    if world.preview or not inputs.get("eventTrigger"):
+        return
+    email = service_agents.email("eventarc.googleapis.com", world.number)
+    wanted = {"role": "roles/eventarc.serviceAgent", "member": f"serviceAccount:{email}"}
+    grants = world.all("projects/iAMMember:IAMMember")
+    if not any(wanted.items() <= one.inputs.items() and world.effective(one) for one in grants):
+        yield Violation(
+            "eventTrigger",
+            "Error creating function: googleapi: Error 400: Validation failed for trigger of "
+            f"{inputs.get('name')}: Permission denied while using the Eventarc Service Agent. If you "
+            "recently started to use Eventarc, it may take a few minutes before all necessary permissions "
+            "are propagated to the Service Agent. Otherwise, verify that it has Eventarc Service Agent role.",
+            f"Give Eventarc's projects.ServiceIdentity {wanted['role']}, minutes before.",
+            "failedPrecondition",
         )

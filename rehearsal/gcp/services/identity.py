@@ -52,7 +52,7 @@ def _agent_outputs(site: Site, seed: str, inputs: Properties, outputs: Propertie
 
 
 def _created(site: Site, record: Record) -> None:
-    iam_delay.begin(site.state, record)
+    iam_delay.begin(site.state, str(record.key))
 
 
 def _secret_deleted(site: Site, secret: Record) -> None:

@@ -34,16 +34,14 @@ def program(
         )
         ring = gcp.kms.KeyRing("ring", location="us-central1")
         key = gcp.kms.CryptoKey("key", key_ring=ring.id)
-        made = gcp.projects.ServiceIdentity(
-            "agent", service="file.googleapis.com", opts=settled(pulumi.ResourceOptions())
-        )
+        made = gcp.projects.ServiceIdentity("agent", service="file.googleapis.com")
         agent = f"service-{gcp.organizations.get_project().number}@cloud-filer.iam.gserviceaccount.com"
         granted = gcp.kms.CryptoKeyIAMMember(
             "use",
             crypto_key_id=key.id,
             role="roles/cloudkms.cryptoKeyEncrypterDecrypter",
             member=f"serviceAccount:{agent}",
-            opts=pulumi.ResourceOptions(depends_on=[made]),
+            opts=settled(pulumi.ResourceOptions(depends_on=[made]), made.urn),
         )
         args: Any = {
             "region": "us-central1",

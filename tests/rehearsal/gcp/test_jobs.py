@@ -5,15 +5,25 @@ from typing import Any
 import pytest
 
 from rehearsal.core.model import RefusalError
+from rehearsal.gcp import iam_delay
 from tests.rehearsal.gcp.harness import Driver
+from tests.rehearsal.gcp.rules.examples.jobs import EVENTARC
 
 FUNCTION, SERVICE = "cloudfunctionsv2/function:Function", "cloudrunv2/service:Service"
 PLACE: dict[str, Any] = {"location": "us-central1"}
 INVOKER: dict[str, Any] = {**PLACE, "role": "roles/run.invoker", "member": "user:ada@example.com"}
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triggers are possible in the project."""
+    monkeypatch.setattr(iam_delay, "DELAY_S", 0.0)
+
+
 def function(google: Driver, **more: Any) -> dict[str, Any]:
     google.create("pubsub/topic:Topic", "topic", name="topic")
+    for kind, name, inputs in EVENTARC:
+        google.create(kind, name, **inputs)
     trigger = {
         "eventType": "google.cloud.pubsub.topic.v1.messagePublished",
         "pubsubTopic": "projects/research/topics/topic",

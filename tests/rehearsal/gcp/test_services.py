@@ -11,6 +11,7 @@ from rehearsal.gcp import iam_delay
 from rehearsal.kubernetes.clusters import endpoints, resolve
 from tests.rehearsal.gcp.harness import Driver
 from tests.rehearsal.gcp.pods.conftest import kubeconfig
+from tests.rehearsal.gcp.rules.examples.jobs import EVENTARC
 
 CLUSTER, POOL, NETWORK = "container/cluster:Cluster", "container/nodePool:NodePool", "compute/network:Network"
 BASE: dict[str, Any] = {
@@ -135,6 +136,33 @@ def test_an_agent_is_a_member_and_a_role_lets_a_build_read_some_time_after_their
     monkeypatch.setattr(time, "time", lambda: now + iam_delay.DELAY_S)
     google.create("projects/iAMMember:IAMMember", "agent", **grant, member=agent["member"])
     google.create("cloudfunctionsv2/function:Function", "stop", **function)
+
+
+def test_a_trigger_is_possible_some_time_after_eventarcs_agent_has_its_role(
+    google: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trigger: dict[str, Any] = {"name": "stop", "location": "us-central1", "eventTrigger": {"eventType": "e"}}
+    clock = [time.time()]
+    monkeypatch.setattr(time, "time", lambda: clock[-1])
+    for kind, name, inputs in EVENTARC:
+        google.create(kind, name, **inputs)
+        with pytest.raises(RefusalError, match="using the Eventarc Service Agent"):
+            google.create("cloudfunctionsv2/function:Function", "stop", **trigger)
+        clock.append(clock[-1] + 2 * iam_delay.DELAY_S)
+    google.create("cloudfunctionsv2/function:Function", "stop", **trigger)
+
+
+def test_the_first_question_for_the_agent_of_cloud_storage_creates_it(
+    google: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grant: dict[str, Any] = {"project": "research", "role": "roles/storage.objectViewer"}
+    grant["member"] = google.invoke("storage/getProjectServiceAccount:getProjectServiceAccount")["member"]
+    with pytest.raises(RefusalError, match="does not exist"):
+        google.create("projects/iAMMember:IAMMember", "agent", **grant)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + iam_delay.DELAY_S)
+    google.invoke("storage/getProjectServiceAccount:getProjectServiceAccount")
+    google.create("projects/iAMMember:IAMMember", "agent", **grant)
 
 
 @pytest.mark.parametrize(

@@ -201,8 +201,9 @@ class TestLife(Lives):
     stack = STACK
     says = ("vertex for 3 people", f"person ada (vision): {ACCOUNT.partition('.')[0]}")
     price = "$0.10 (1 x 0.1 h x $0.981671)"
-    # The data access log of Cloud Storage is a setting of the project, which outlives the stack.
-    stays = {**NOTHING, "gcp": 1}  # noqa: RUF012 - read only
+    # The data access log of Cloud Storage and the role of Eventarc's agent are settings of the project, which
+    # outlive the stack.
+    stays = {**NOTHING, "gcp": 2}  # noqa: RUF012 - read only
 
     def test_a_run_continues_from_its_checkpoint(self, lived: Life) -> None:
         assert "step 20" in lived.ran["finetune"].stdout

@@ -117,12 +117,13 @@ def test_no_role_of_the_project_holds_more_than_it_takes_to_run_jobs() -> None:
     everything = set().union(*roles.values())
     assert not {one for one in everything if one.endswith((".delete", ".setIamPolicy", ".actAs"))}
     granted = {one["role"] for one in made().all("projects/iAMMember:IAMMember").values()}
-    # Custom roles, the login to one database, and what building the function takes.
+    # Custom roles, the login to one database, and what building and triggering the function take.
     assert {role for role in granted if role.startswith("roles/")} == {
         "roles/cloudsql.instanceUser",
         "roles/logging.logWriter",
         "roles/artifactregistry.writer",
         "roles/storage.objectViewer",
+        "roles/eventarc.serviceAgent",
     }
 
 

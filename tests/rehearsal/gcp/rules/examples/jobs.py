@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tests.rehearsal.gcp.rules.examples.keys import agent
+
 NOTEBOOK, SERVICE = "workbench/instance:Instance", "cloudrunv2/service:Service"
 VISITOR = "iap/webCloudRunServiceIamMember:WebCloudRunServiceIamMember"
 PLACE = {"location": "us-central1"}
@@ -29,6 +31,18 @@ SOURCES = (
         },
     },
 )
+EVENTARC: list[tuple[str, str, dict[str, Any]]] = [
+    ("projects/serviceIdentity:ServiceIdentity", "eventarc", {"service": "eventarc.googleapis.com"}),
+    (
+        "projects/iAMMember:IAMMember",
+        "triggers",
+        {
+            "project": "research",
+            "role": "roles/eventarc.serviceAgent",
+            "member": agent("eventarc.googleapis.com"),
+        },
+    ),
+]
 
 
 def notebook(**setup: Any) -> dict[str, Any]:
@@ -79,5 +93,12 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         {**PLACE, "name": "f", "buildConfig": {"serviceAccount": BUILDER.format("builds")}},
         {**PLACE, "name": "f", "buildConfig": {"serviceAccount": BUILDER.format("reads-nothing")}},
         "buildConfig.serviceAccount",
+    ),
+    "GCP-FUNCTION-002": (
+        FUNCTION,
+        EVENTARC,
+        {**PLACE, "name": "f", "eventTrigger": {"eventType": "e"}},
+        {**PLACE, "name": "f", "project": "others", "eventTrigger": {"eventType": "e"}},
+        "eventTrigger",
     ),
 }
