@@ -53,7 +53,7 @@ class GcpNetwork(Component):
     Cloud Run holds the addresses of a service for one to two hours after its deletion (Cloud Run
     documentation, "Direct VPC with a VPC network"; DefangLabs/pulumi-defang issue 476). Meanwhile their
     subnetwork cannot be deleted, and a deletion ends there. So it is created first, and everything else
-    depends on it.
+    depends on it. What bills depends on the nodes' as well: a service that moved has left addresses there.
     *Untested in a real project.*
     """
 
@@ -87,10 +87,11 @@ class GcpNetwork(Component):
             description="Nodes, pods and managed services of a training stack",
             mtu=args.get("mtu", JUMBO),
         )
-        # A plain attribute, as above: everything else of the stack depends on it.
-        self.deleted_last = self._of_cloud_run(name, args, network)
-        network_id = after(network.id, self.deleted_last)
+        of_cloud_run = self._of_cloud_run(name, args, network)
+        network_id = after(network.id, of_cloud_run)
         subnetwork = self._subnetwork(name, args["region"], network_id, self.ranges)
+        # A plain attribute, as above: everything else of the stack that bills depends on them.
+        self.deleted_last = [*of_cloud_run, subnetwork]
         rules = way_out(self, name, network=network_id, cidr=args["cidr"])
         gateway = nat(self, name, network=network_id, subnetwork=subnetwork, pod_range=POD_RANGE)
         peering = services_access(self, name, network=network_id, cidr=self.ranges.services_access)
@@ -100,7 +101,7 @@ class GcpNetwork(Component):
             project=args["project"],
             region=args["region"],
             network_name=after(network.name, self.deleted_last),
-            subnetwork_names=[one.name for one in (subnetwork, *self.deleted_last)],
+            subnetwork_names=[one.name for one in (subnetwork, *of_cloud_run)],
             gateway_name=gateway.name,
             retention_days=args["flow_log_retention_days"],
         )
@@ -118,7 +119,7 @@ class GcpNetwork(Component):
         self.pod_range_name = after(pulumi.Output.from_input(POD_RANGE), [subnetwork])
         self.service_range_name = after(pulumi.Output.from_input(SERVICE_RANGE), [subnetwork])
         self.services_network = after(network_id, [peering, *lustre])
-        self.cloud_run_subnetwork_id = next((one.id for one in self.deleted_last), None)
+        self.cloud_run_subnetwork_id = next((one.id for one in of_cloud_run), None)
         self.register_declared()
 
     def _subnetwork(

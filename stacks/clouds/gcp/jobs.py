@@ -89,7 +89,7 @@ class GcpJobs:
             },
             self._on_gcp,
         )
-        # What bills is gone before a deletion ends at this subnetwork (see `GcpNetwork`).
+        # What bills is gone before a deletion ends at a subnetwork (see `GcpNetwork`).
         last = pulumi.ResourceOptions(depends_on=network.deleted_last)
         self._on_gcp = pulumi.ResourceOptions.merge(self._on_gcp, last)
         tiers = GcpStorage(

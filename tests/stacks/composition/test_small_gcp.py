@@ -159,6 +159,15 @@ def test_all_that_bills_is_deleted_before_the_subnetwork_whose_addresses_cloud_r
     }
 
 
+def test_all_that_bills_is_deleted_before_the_subnetwork_that_cloud_run_has_left() -> None:
+    graph, held = made(), "Subnetwork:dev-network-nodes"
+    stays = {held, *graph.waits_for(held)}
+    custom = {name for name, asked in graph.requests.items() if asked.custom and ":" in asked.type}
+    left = {name for name in custom - stays if held not in graph.created_after(name)}
+    free = ("Firewall:", "Router:", "GlobalAddress:", "Connection:", "Service:dev-apis-", "gcp:")
+    assert {name for name in left if not name.startswith(free)} == set()
+
+
 def test_only_the_proxy_calls_mlflow_and_only_people_and_their_jobs_pass_it() -> None:
     calls = {one["member"] for one in made().all("ServiceIamMember").values() if "tracking" in one["name"]}
     assert calls == {"serviceAccount:agent-of-iap"}

@@ -1,5 +1,6 @@
 """Operations on one stack, in real or rehearsed clouds, with progress, interruption and a summary."""
 
+import datetime
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -81,7 +82,8 @@ class Session:
             raise UserError(problems)
         with jobs_in_use(self.engine, self.rehearsal, None) as jobs:
             jobs.announce()
-            for line in held_addresses.announced(resources):
+            today = datetime.datetime.now(datetime.UTC)
+            for line in held_addresses.announced(resources, today):
                 typer.echo(f"  {line}")
             self._confirm(confirmed, "Destroy everything in")
             outcome = self._changing("destroy", self._destroyed, jobs, now=now)
