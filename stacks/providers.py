@@ -7,6 +7,8 @@ import pulumi_aws as aws
 import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
 
+from components.gcp import propagation
+
 
 def aws_provider(name: str, *, account_id: str, region: str, tags: Mapping[str, str]) -> aws.Provider:
     """AWS in one region of one account; every taggable resource gets `tags`.
@@ -21,7 +23,9 @@ def gcp_provider(name: str, *, project: str, region: str, labels: Mapping[str, s
     """Google Cloud in one region of one project; every resource with labels gets `labels`.
 
     APIs without a project of their own, such as budgets, count against this project's quota.
+    Raises UserError for an invalid pause of IAM: every stack of a project begins here.
     """
+    propagation.pause_s()
     return gcp.Provider(
         name,
         project=project,

@@ -10,9 +10,11 @@ import pytest
 from pulumi import automation
 
 from components.base import Component
+from components.gcp import propagation
 from components.gcp.encryption import encryption_key
 from components.gcp.functions.function import GcpFunction
-from components.gcp.propagation import VARIABLE
+from infra.errors import UserError
+from stacks.providers import gcp_provider
 from tests.rehearsal.runs.updates import changes, refused
 
 AGENT = "gcp:projects/serviceIdentity:ServiceIdentity"
@@ -69,11 +71,25 @@ def test_the_first_up_of_a_new_project_needs_no_second_and_the_next_stack_finds_
 def test_a_pause_that_was_cut_off_is_had_again(
     project: automation.Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, "soon")
-    refused(project)
+    async def cut(_: float) -> None:
+        raise OSError("the program ends in a pause")
+
+    with monkeypatch.context() as ended:
+        ended.setattr(propagation, "sleep", cut)
+        refused(project)
     assert AGENT in created(project) and GRANT not in created(project)
-    monkeypatch.setenv(VARIABLE, "5")
+    monkeypatch.setenv(propagation.VARIABLE, "5")
     began = time.time()
     project.up()
     (made,) = created(project)[GRANT]
     assert datetime.datetime.fromisoformat(made).timestamp() - began >= 5
+
+
+@pytest.mark.parametrize("given", ["120s", "-1", "nan", "inf", "86400"])
+def test_an_invalid_pause_is_refused_where_a_stack_begins(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(propagation.VARIABLE, given)
+    with pytest.raises(UserError) as error:
+        gcp_provider("provider", project="research", region="us-central1", labels={})
+    assert error.value.codes == (("iam-delay-invalid", propagation.VARIABLE),)
