@@ -13,14 +13,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import quote, urlsplit
 
 from smoke_training.launchers.gcp.vertex import IAP
 
 ATTEMPTS = 2
 WAKING_S = 60.0
 """Timeout for a server scaled to zero: MLflow on Cloud Run starts in about 20."""
-STORAGE = "https://storage.googleapis.com"
 _ACCOUNT = "computeMetadata/v1/instance/service-accounts/default"
 _SIGNED_S, _EARLY_S, _SIGN_S = 3600, 300, 10.0
 
@@ -110,13 +108,3 @@ def publish(topic: str, subject: str, text: str, seconds: float) -> None:
     body = json.dumps({"messages": [message]}).encode()
     headers = {**authorization(patience), "Content-Type": "application/json"}
     request(f"{api.rstrip('/')}/v1/{topic}:publish", headers, body, patience)
-
-
-def put_object(uri: str, content: bytes, seconds: float) -> None:
-    """Write one object, `gs://bucket/key` (Cloud Storage JSON API v1, objects.insert)."""
-    place, patience = urlsplit(uri), seconds / (ATTEMPTS * 2)
-    # Google's own library reads another address from it.
-    api = os.environ.get("STORAGE_EMULATOR_HOST") or STORAGE
-    query = f"uploadType=media&name={quote(place.path.lstrip('/'), safe='')}"
-    headers = {**authorization(patience), "Content-Type": "application/octet-stream"}
-    request(f"{api.rstrip('/')}/upload/storage/v1/b/{place.netloc}/o?{query}", headers, content, patience)

@@ -10,11 +10,11 @@ import pytest
 from smoke_training.job.gcp import mirror
 from smoke_training.job.gcp.folders import BucketFolders, local
 from smoke_training.job.gcp.mirror import BucketMirror
-from smoke_training.job.gcp.objects import ObjectError, StoredObject
 from smoke_training.launchers import managed
 from smoke_training.launchers.gcp import vertex
 from smoke_training.launchers.runplan import VertexOptions
 from smoke_training.reader import DocumentError
+from smoke_training.record.gcp.objects import ObjectError, StoredObject
 from tests.rehearsal.jobs.gcp.conftest import ADA, BUCKETS, OVER, PROJECT, REGION, Project
 from tests.smoke_training.launchers import plans
 
