@@ -64,9 +64,14 @@ class CostEstimate:
         return tuple(item for item in self.items if item.expected is not None)
 
     @property
+    def unknown(self) -> tuple[CostItem, ...]:
+        """The items without a price, which the sums exclude, also those that always cost something."""
+        return tuple(item for item in self.items if item.expected is None)
+
+    @property
     def not_priced(self) -> tuple[UsageCost, ...]:
         """Not in the sums: items without a price, then costs by usage."""
-        return (*(UsageCost(item.name) for item in self.items if item.expected is None), *self.uses)
+        return (*(UsageCost(item.name) for item in self.unknown), *self.uses)
 
     @property
     def minimum(self) -> float:
@@ -82,6 +87,14 @@ class CostEstimate:
     def maximum(self) -> float:
         """Sum of the items with a price, at their largest."""
         return sum(item.maximum or 0.0 for item in self.known)
+
+    def line(self, region: str) -> str:
+        """The sums in whole dollars, with the items that they exclude for want of a price in the region."""
+        sums = (self.minimum, self.expected, self.maximum)
+        low, middle, high = (f"${usd:,.0f}" for usd in sums)
+        names = ", ".join(item.name for item in self.unknown)
+        without = f", without {names} (no known price in {region})" if names else ""
+        return f"{low} min / {middle} expected / {high} max{without}"
 
     def old(self, on: datetime.date) -> tuple[CostItem, ...]:
         """The items with an expired price on a day, the oldest first."""

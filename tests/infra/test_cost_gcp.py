@@ -170,6 +170,17 @@ def test_where_disks_have_no_price_they_are_named(dev: StackSpec) -> None:
     assert pool_item(elsewhere).expected
 
 
+def test_sums_name_what_they_exclude_for_want_of_a_price() -> None:
+    """Only us-central1 has prices of disks and databases: elsewhere the minimum would read as $0."""
+    here = stackspec.load_file("small-gcp").spec
+    assert cost.estimate(here, TODAY).unknown == ()
+    there = here.model_copy(update={"region": "europe-west4"})
+    estimate = cost.estimate(there, TODAY)
+    always_billed = {"Cloud SQL db-f1-micro (MLflow)", "Cloud SQL disk (10 GiB)"}
+    assert always_billed <= {item.name for item in estimate.unknown}
+    assert all(item.name in estimate.line(there.region) for item in estimate.unknown)
+
+
 def test_the_totals_are_ordered_and_within_the_budgets(stacks: dict[str, StackSpec]) -> None:
     for stack in stacks.values():
         estimate = cost.estimate(stack, TODAY)

@@ -38,11 +38,10 @@ def new(
     else:
         client.write(files.texts, Path(name))
         environment.link(Path(name))
-    price = cost.estimate(files.loaded.spec, datetime.date.today())
-    figures = (price.minimum, price.expected, price.maximum)
-    least, expected, most = (f"${figure:,.0f}" for figure in figures)
+    spec = files.loaded.spec
+    price = cost.estimate(spec, datetime.date.today()).line(spec.region)
     done = "Would write" if dry_run else "Wrote"
     typer.echo(f"{done} {len(files.texts)} files into {name}/")
-    typer.echo(f"  cost per month  {least} min / {expected} expected / {most} max, as its stack file is")
+    typer.echo(f"  cost per month, as its stack file is: {price}")
     if not dry_run:
         typer.echo(f"Next\n  cd {name}\n  trainstack up --rehearse --yes")

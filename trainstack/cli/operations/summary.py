@@ -151,11 +151,9 @@ def _job_fields(
 def _money_fields(loaded: stackspec.LoadedSpec, *, verbose: bool) -> Iterator[tuple[str, str]]:
     today = datetime.date.today()
     estimate = cost.estimate(loaded.spec, today)
-    low, middle, high = (usd(one) for one in (estimate.minimum, estimate.expected, estimate.maximum))
     budget = loaded.spec.budget.monthly_usd
     below = ", below the expected cost" if estimate.expected > budget else ""
-    prices = f"${low} min / ${middle} expected / ${high} max"
-    yield "cost per month", f"{prices}; budget ${budget:,.0f}{below}"
+    yield "cost per month", f"{estimate.line(loaded.spec.region)}; budget ${budget:,.0f}{below}"
     if verbose:
         if old := old_prices(estimate, today):
             yield "old prices", old
