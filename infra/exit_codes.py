@@ -59,6 +59,11 @@ OF_COMMAND: Mapping[str, Mapping[int, str]] = {
         ExitCode.UNDETERMINED: "no violation, but undetermined results",
         ExitCode.EXPIRED_WAIVERS: "only violations with expired waivers",
     },
+    "fleet": {
+        ExitCode.FAILED: "a stack failed or was not started",
+        ExitCode.VIOLATIONS: "a mandatory policy is violated",
+        ExitCode.INTERRUPTED: "interrupted; the same command continues",
+    },
     # smoke_training/model.py, which ships without this package.
     "smoke": {0: "PASS", 1: "FAIL", 2: "INCONCLUSIVE", 3: "ERROR", 4: "SKIPPED"},
 }

@@ -14,6 +14,7 @@ from infra.stackspec.stack import StackSpec
 from infra.stackspec.unions import Location, arms, describe, models_on
 
 _SEE_SCHEMA = "See stacks/spec.schema.json."
+_SECRETS = ("secret", "passphrase", "token")
 _KINDS: dict[type, str] = {bool: "a boolean", int: "a number", float: "a number"}
 _TYPES = {
     ("string_type",): "text",
@@ -36,13 +37,15 @@ def steps_of(path: str) -> list[int | str]:
     return [int(index) if index else name for index, name in re.findall(r"\[(\d+)\]|([^.\[\]]+)", path)]
 
 
-def from_validation(error: ValidationError, origins: Mapping[str, Origin]) -> list[Problem]:
-    """One problem per wrong value."""
+def from_validation(
+    error: ValidationError, origins: Mapping[str, Origin], root: type[BaseModel] = StackSpec
+) -> list[Problem]:
+    """One problem per wrong value of a `root`."""
     details = error.errors()
     wrong = [path_of(detail["loc"]) for detail in details]
     # Pydantic also reports a list as too short if its only item is wrong; only the item counts.
     return [
-        _problem(detail, origins)
+        _problem(detail, origins, root)
         for detail, path in zip(details, wrong, strict=True)
         if detail["type"] != "too_short" or not any(other.startswith(f"{path}[") for other in wrong)
     ]
@@ -82,19 +85,20 @@ def _origin(path: str, origins: Mapping[str, Origin]) -> str:
     return str(found) if found else ""
 
 
-def _problem(detail: ErrorDetails, origins: Mapping[str, Origin]) -> Problem:
-    steps, models = models_on(StackSpec, detail["loc"])
+def _problem(detail: ErrorDetails, origins: Mapping[str, Origin], root: type[BaseModel]) -> Problem:
+    steps, models = models_on(root, detail["loc"])
     path, kind, value = path_of(steps), detail["type"], detail["input"]
+    see = _SEE_SCHEMA if root is StackSpec else "See its schema."
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         return _wrong_tag(path, steps, models, detail)
     parent, key = (models[-2] if len(models) > 1 else None), str(steps[-1]) if steps else ""
     if kind == "extra_forbidden":
         return _unknown_key(path, steps, models)
     if kind == "missing":
-        rule, fix = "required key is missing", f"Add it: {describe(parent, key) or _SEE_SCHEMA}"
+        rule, fix = "required key is missing", f"Add it: {describe(parent, key) or see}"
         return Problem(path, None, rule, fix, code="required-key-missing")
     text = origins[path].text if path in origins else None
-    if "secret" in key:  # the secret itself may be in the place of its name
+    if any(word in key for word in _SECRETS):  # the secret itself may be in the place of its name
         value = text = None
     if kind == "string_type" and text is not None:
         rule = f"must be text, and without quotes YAML takes it for {_KINDS[type(value)]}"
@@ -106,7 +110,7 @@ def _problem(detail: ErrorDetails, origins: Mapping[str, Origin]) -> Problem:
     if kind == "string_pattern_mismatch":
         rule = f"must be {FORMS[detail['ctx']['pattern']]}"
     meaning = describe(parent, key)
-    fix = f"Set a value that fits its meaning: {meaning}" if meaning else _SEE_SCHEMA
+    fix = f"Set a value that fits its meaning: {meaning}" if meaning else see
     if kind == "tuple_type" and not isinstance(value, Mapping):
         fix = f"Write a list: [{value}]."
     if kind == "literal_error":

@@ -1,0 +1,1 @@
+"""Commands for agencies: folders of clients, and all of their stacks at once."""

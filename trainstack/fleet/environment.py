@@ -1,0 +1,97 @@
+"""The environment of one stack's command, made from nothing: settings by an allow list, all else its own."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from infra.errors import Problem, UserError
+from infra.places import STATE_NAME, USER
+from trainstack.fleet import credentials
+from trainstack.fleet.stacks import FleetStack
+
+_PASSED = (
+    *("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "AWS_CA_BUNDLE"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
+    *("OMP_NUM_THREADS", "GOMAXPROCS"),
+)
+"""Variables of the shell that say something about the machine, and nothing about a client."""
+_OWN = ("HOME", "TMPDIR", "PULUMI_", "PYTHON", "LD_", "DYLD_", "AWS_", "GOOGLE_", "CLOUDSDK_", "TRAINSTACK_")
+
+
+def problems_of(stack: FleetStack, *, rehearse: bool) -> Iterator[Problem]:
+    """Problems of a client's entry that are known before its first command."""
+    for name in stack.client.variables:
+        if name.startswith(_OWN) or name in _PASSED[:1]:
+            rule, fix = "is set by the fleet itself", "Use backend and credentials of the client."
+            yield Problem(f"{stack.client.name}.variables.{name}", None, rule, fix, code="variable-reserved")
+    if not rehearse and stack.backend is None:
+        rule, fix = "has no backend", "Add `backend: {url: ...}` to the client or to the fleet."
+        yield Problem(f"{stack.client.name}.backend", None, rule, fix, code="backend-missing")
+
+
+def prepare(
+    stack: FleetStack, folder: Path, base: Path, shell: Mapping[str, str], *, rehearse: bool
+) -> dict[str, str]:
+    """The variables of a command; its home and temporary files are in `folder`, which must not exist.
+
+    Rehearsals get no credentials. Raises UserError for credentials that cannot be used.
+    """
+    if problems := list(problems_of(stack, rehearse=rehearse)):
+        raise UserError(problems)
+    home, temporary = folder / "home", folder / "tmp"
+    for one in (folder, home, temporary):
+        one.mkdir(mode=0o700, parents=one == folder)
+    variables = {name: shell[name] for name in _PASSED if name in shell}
+    variables |= {
+        "HOME": str(home),
+        "TMPDIR": str(temporary),
+        "PULUMI_HOME": str(home / ".pulumi"),
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        **stack.client.variables,
+    }
+    _share_programs(home, shell)
+    if not rehearse:
+        variables |= _of_backend(stack, home, base, shell) | _of_clouds(stack, home, base, shell)
+    return variables
+
+
+def _share_programs(home: Path, shell: Mapping[str, str]) -> None:
+    """Link the Pulumi CLI and plugins, which are no client's, as they would be downloaded for each."""
+    real = Path(shell.get("PULUMI_HOME") or Path(shell.get("HOME", os.devnull), ".pulumi"))
+    (home / ".pulumi").mkdir()
+    if (real / "plugins").is_dir():
+        (home / ".pulumi" / "plugins").symlink_to(real / "plugins")
+    if USER.is_dir():
+        (home / STATE_NAME).symlink_to(USER)
+
+
+def _of_backend(stack: FleetStack, home: Path, base: Path, shell: Mapping[str, str]) -> dict[str, str]:
+    backend = stack.backend
+    assert backend
+    variables = {"PULUMI_BACKEND_URL": backend.url}
+    if backend.organization:
+        variables["PULUMI_DEFAULT_ORGANIZATION"] = backend.organization
+    if backend.passphrase:
+        path = home / "passphrase"
+        found = credentials.secret(backend.passphrase, f"{stack.client.name}.backend.passphrase", base, shell)
+        path.touch(mode=0o600)
+        path.write_text(found, encoding="utf-8")
+        variables["PULUMI_CONFIG_PASSPHRASE_FILE"] = str(path)
+    if backend.access_token:
+        what = f"{stack.client.name}.backend.access_token"
+        variables["PULUMI_ACCESS_TOKEN"] = credentials.secret(backend.access_token, what, base, shell)
+    return variables
+
+
+def _of_clouds(stack: FleetStack, home: Path, base: Path, shell: Mapping[str, str]) -> dict[str, str]:
+    login = stack.client.credentials
+    # Without a login, no SDK may find one elsewhere, such as that of the virtual machine.
+    variables = {} if login.aws else {"AWS_EC2_METADATA_DISABLED": "true"}
+    variables |= {} if login.google else {"NO_GCE_CHECK": "true", "GCE_METADATA_HOST": "127.0.0.1:9"}
+    if login.aws:
+        variables |= credentials.aws(login.aws, home, base, shell)
+    if login.google:
+        variables |= credentials.google(login.google, home, base, shell)
+    variables["CLOUDSDK_CONFIG"] = str(home / "gcloud")
+    return variables
