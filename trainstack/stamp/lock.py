@@ -46,6 +46,13 @@ class _Lock(BaseModel):
     files: dict[str, str]
 
 
+def is_inside(name: str) -> bool:
+    """True for the name of a file in the folder, in normal form."""
+    path = PurePosixPath(name)
+    inside = not path.is_absolute() and ".." not in path.parts and str(path) == name and path.parts != ()
+    return inside and name.isprintable() and path.parts[0] != ".git"
+
+
 def installed() -> str:
     """The version of the installed package."""
     return metadata.version("trainstack")
@@ -133,9 +140,7 @@ def _upgrade(version: str) -> str:
 
 def _name_problems(names: Mapping[str, str]) -> Iterator[Problem]:
     for name in names:
-        path = PurePosixPath(name)
-        outside = path.is_absolute() or ".." in path.parts or str(path) != name
-        if not name.isprintable() or outside or path.parts[0] in {FOLDER, ".git"}:
+        if not is_inside(name) or name.startswith(f"{FOLDER}/"):
             rule = f"{name!r} is not the name of a rendered file"
             yield _problem(f"{LOCK}.files", rule, code="client-lock-invalid")
 
