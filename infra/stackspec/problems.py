@@ -111,6 +111,11 @@ def _problem(detail: ErrorDetails, origins: Mapping[str, Origin], root: type[Bas
         rule = f"must be {FORMS[detail['ctx']['pattern']]}"
     meaning = describe(parent, key)
     fix = f"Set a value that fits its meaning: {meaning}" if meaning else see
+    if rule == "must be a mapping" and (wanted := models[-1]):
+        required = [name for name, field in wanted.model_fields.items() if field.is_required()]
+        fix = (
+            f"Write a mapping with the keys {', '.join(required or wanted.model_fields)}. {meaning}".rstrip()
+        )
     if kind == "tuple_type" and not isinstance(value, Mapping):
         fix = f"Write a list: [{value}]."
     if kind == "literal_error":

@@ -85,6 +85,13 @@ def test_all_problems_are_reported_at_once_with_path_value_rule_and_fix(values: 
     assert all(problem.rule and problem.fix and problem.origin for problem in found)
 
 
+def test_the_fix_of_a_value_that_is_no_mapping_has_its_required_keys(values: Values) -> None:
+    values["spec"]["data"]["shared_fs"] = "large"
+    (problem,) = problems(values)
+    assert (problem.path, problem.code) == ("data.shared_fs", "model-type")
+    assert "capacity_gib, throughput_mb_s_per_tib, zone" in problem.fix
+
+
 def test_missing_and_unknown_settings_are_reported_together(values: Values) -> None:
     del values["region"]
     values["sizing"] = "large"

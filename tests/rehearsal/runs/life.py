@@ -20,6 +20,7 @@ from mlflow.entities import Run
 from infra.stackspec.document import read
 from infra.stackspec.load import CONFIG
 from rehearsal.client import Rehearsal
+from rehearsal.core import faults
 from tests.rehearsal.frugal import FRUGAL
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -154,6 +155,18 @@ def live(home: Path) -> Life:
         written=written,
         destroyed=seen(home, ended),
     )
+
+
+def in_a_new_organization(home: Path, *allowed: str) -> None:
+    """Let the emulated project be of an organization with Google's security baseline.
+
+    `allowed` are members that the organization names in `allowedMemberSubjects`. It lasts until a command of
+    trainstack sets the faults of its own.
+    """
+    known = faults.parse([], ROOT / "rehearsal/scenarios/new-organization.yaml")
+    organization = known.organization.model_copy(update={"allowed_members": allowed})
+    baseline = known.model_copy(update={"organization": organization})
+    Rehearsal(home).set_faults(baseline.model_dump(mode="json", exclude_none=True))
 
 
 def beside_others(home: Path, stack: str = STACK, change: Callable[[Any], object] | None = None) -> str:

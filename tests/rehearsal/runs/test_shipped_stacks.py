@@ -1,4 +1,8 @@
-"""Shipped environments, deployed by the real engine in the emulated clouds, from preview to destroy."""
+"""Shipped environments, deployed by the real engine in the emulated clouds, from preview to destroy.
+
+Projects of Google Cloud are of an organization with the security baseline. `dev-gcp` has the choices that no
+shipped file makes: mounted datasets, and a time after which idle nodes are removed.
+"""
 
 import json
 import re
@@ -9,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from infra.engine.stack import EngineStack
 from rehearsal.client import Rehearsal
 from tests.policies.pack.engine_rows import Verdict, of_engine, verdicts_of_pack
 from tests.rehearsal.runs import life
@@ -44,6 +49,8 @@ class Life:
     stack: str
     preview: str
     made: Seen
+    claims: set[str]
+    """Names of the claims on volumes in the state."""
     status: str
     result: Mapping[str, Any]
     unchanged: Seen
@@ -72,10 +79,14 @@ def lived(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def _live(home: Path, stack: str) -> Life:
     preview = do(home, "preview", stack=stack).stdout
-    config = life.beside_others(home, stack)
+    chosen = {"dev-gcp": _with_choices}.get(stack)
+    config = life.beside_others(home, stack, chosen)
+    if stack.endswith("-gcp"):
+        life.in_a_new_organization(home)
     made = seen(home, native(home, *UP, "--config-file", config, stack=stack))
     # Without a passed gate there is nothing further to check.
     assert made.done.returncode == 0, made.output
+    claims = _claims(home, stack)
     status = do(home, "status", stack=stack).stdout
     result = json.loads(max(made.results).read_text())
     unchanged = seen(home, native(home, *UNCHANGED, "--config-file", config, stack=stack))
@@ -100,6 +111,7 @@ def _live(home: Path, stack: str) -> Life:
         stack=stack,
         preview=preview,
         made=made,
+        claims=claims,
         status=status,
         result=result,
         unchanged=unchanged,
@@ -109,6 +121,18 @@ def _live(home: Path, stack: str) -> Life:
         grown=grown,
         destroyed=seen(home, ended),
     )
+
+
+def _claims(home: Path, stack: str) -> set[str]:
+    state = EngineStack(stack, Rehearsal(home).environment()).resources()
+    claims = (one for one in state if one["type"] == "kubernetes:core/v1:PersistentVolumeClaim")
+    return {str(one["inputs"]["metadata"]["name"]) for one in claims}
+
+
+def _with_choices(config: Any) -> None:
+    """Claims of datasets in buckets, and idle nodes that are removed after five minutes."""
+    config["trainstack:spec"]["on"]["dataset_claims"] = True
+    config["trainstack:spec"]["layout"]["idle_minutes"] = 5
 
 
 def _released(config: Any) -> None:
@@ -183,6 +207,10 @@ def test_a_stack_grows_without_losing_data_or_cluster(lived: Life) -> None:
     assert {kind for kind in lost if not kind.startswith("kubernetes:")} == lost_nodes
     inside = {kind.rpartition(":")[2] for kind in lost if kind.startswith("kubernetes:")}
     assert inside == {"ConfigMap", "Job", "Service"}
+
+
+def test_pods_of_teams_mount_datasets_where_the_stack_has_claims(lived: Life) -> None:
+    assert ({"datasets", "shared-datasets"} <= lived.claims) == (lived.stack in ("dev-gcp", "prod-gcp"))
 
 
 def test_destroy_leaves_no_resource_and_no_process(lived: Life) -> None:

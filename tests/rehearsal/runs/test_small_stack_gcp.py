@@ -1,4 +1,7 @@
-"""The life of a stack without a cluster on the emulated Google Cloud, by the real engine."""
+"""The life of a stack without a cluster on the emulated Google Cloud, by the real engine.
+
+The project is of an organization with Google's security baseline, which allows the publisher of budgets.
+"""
 
 import base64
 import datetime
@@ -14,6 +17,7 @@ from typing import Any
 import pytest
 import requests
 
+from infra.catalog.gcp.deploying import PUBLISHER
 from infra.engine.stack import EngineStack
 from infra.exit_codes import ExitCode
 from rehearsal.client import Rehearsal
@@ -69,6 +73,7 @@ def lived(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def _live(home: Path, code: Path, others: Sequence[str]) -> Life:
+    life.in_a_new_organization(home, PUBLISHER)
     begun = small.begin(home, STACK)
     grown = small.grown(home, STACK, _as_medium)
     ran = small.templates(home, STACK, lambda: _interrupted(home, code / "finetune"), others)

@@ -60,6 +60,8 @@ def composed(spec: stackspec.StackSpec) -> tuple[Requested, ...]:
 
 def _linked(value: Any, links: Mapping[str, str]) -> Any:
     if isinstance(value, Mapping):
+        if SIGNATURE in value:  # a secret
+            return _linked(value["value"], links)
         return {name: _linked(item, links) for name, item in value.items()}
     if isinstance(value, list):
         return [_linked(item, links) for item in value]

@@ -26,6 +26,7 @@ from tools.gcp_discovery import of_services
 CLUSTER, POOL = "container/cluster:Cluster", "container/nodePool:NodePool"
 NETWORK, FIREWALL = "compute/network:Network", "compute/firewall:Firewall"
 BUCKET, SQL = "storage/bucket:Bucket", "sql/databaseInstance:DatabaseInstance"
+SETTINGS = "iap/settings:Settings"
 EXCLUSION = "maintenancePolicy.maintenanceExclusions[0].exclusionOptions.scope"
 # The package of the discovery documents has none of Managed Lustre.
 NOT_IN_DOCUMENTS = {"lustre/instance:Instance"}
@@ -67,6 +68,14 @@ def test_every_resource_of_a_variant_is_accepted(variant: str, schemas: Schemas)
     assert len(asked) >= 90 and all_problems(asked, schemas) == {}
 
 
+def test_a_login_by_a_client_of_the_project_is_accepted(schemas: Schemas) -> None:
+    client = {"client_id": "1-a.apps.googleusercontent.com", "client_secret": "projects/keys/secrets/login"}
+    asked = composed(stack_spec(("small", "gcp"), lambda spec: spec["on"].update({"login": client})))
+    assert SETTINGS in {token for token, _, _ in asked} and all_problems(asked, schemas) == {}
+    wrong = {"name": "n", "accessSettings": {"oauthSettings": {"clientSecretSha": "x"}}}
+    assert by_documents(SETTINGS, wrong, schemas) and by_provider(SETTINGS, wrong, schemas)
+
+
 def all_problems(asked: tuple[Requested, ...], schemas: Schemas) -> dict[str, list[str]]:
     return {
         f"{judge}: {token} {name}": found
@@ -97,7 +106,7 @@ def _labels(value: Any) -> Iterator[Mapping[str, Any]]:
 
 def test_every_type_is_judged() -> None:
     types = {token for stack in STACKS for token, _, _ in requested(stack)}
-    of_variants = {"storage/anywhereCache:AnywhereCache"}
+    of_variants = {"storage/anywhereCache:AnywhereCache", SETTINGS}
     assert (types | of_variants) - NOT_IN_DOCUMENTS == apis().keys() and types <= facts().keys()
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from infra.clouds.gcp.api import ApiRequestError
+from infra.stackspec.gcp.cloud import OAuthClientSpec
 from infra.stackspec.layouts import SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.project import Project
@@ -65,8 +66,7 @@ def login(project: Project) -> Iterator[Answer]:
     users of the project's organization; others, and projects without one, need a client of their own).
     """
     if project.on.login is not None:
-        text = f"users log in to MLflow by the OAuth client {project.on.login.client_id}, of any domain"
-        yield Answer(_LOGIN, State.READY, text)
+        yield _of_client(project, project.on.login)
         return
     names, parent = domains(project), str(project.about.get("parent") or "")
     fix = (
@@ -85,6 +85,24 @@ def login(project: Project) -> Iterator[Answer]:
         whose = own or "not readable (resourcemanager.organizations.get)"
         text = f"users of the project's organization log in to MLflow: {whose}; users: {', '.join(names)}"
         yield Answer(_LOGIN, State.NOTE, text, f"If these are not its domains: {fix}")
+
+
+def _of_client(project: Project, client: OAuthClientSpec) -> Answer:
+    """The newest version of the client's secret can be read: `up` reads it, whatever versions precede it."""
+    secret = client.client_secret
+    version = project.found("secretmanager.projects.secrets.versions.get", name=f"{secret}/versions/latest")
+    add = f"gcloud secrets versions add {secret} --data-file=-"
+    if version is None:
+        text = f"on.login.client_secret: {secret} does not exist, or has no version"
+        return Answer(_LOGIN, State.SHORT, text, f"Create it (docs/how-to/jobs.md), or: {add}")
+    if version["state"] != "ENABLED":
+        name, state = str(version["name"]), str(version["state"]).lower()
+        text = f"on.login.client_secret: the newest version of {secret} is {state}"
+        enable = f", or: gcloud secrets versions enable {name}" if state == "disabled" else ""
+        return Answer(_LOGIN, State.SHORT, text, f"{add}{enable}")
+    return Answer(
+        _LOGIN, State.READY, f"users log in to MLflow by the OAuth client {client.client_id}, of any domain"
+    )
 
 
 def _organization(project: Project, parent: str) -> str:

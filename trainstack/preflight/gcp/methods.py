@@ -96,6 +96,9 @@ METHODS: Final[Mapping[str, ApiMethod]] = {
     "pubsub.projects.topics.list": ApiMethod(
         f"{_PUBSUB}/{{project}}/topics", page={"pageSize": 1000}, right="pubsub.topics.list"
     ),
+    "secretmanager.projects.secrets.versions.get": ApiMethod(
+        "https://secretmanager.googleapis.com/v1/{name}", right="secretmanager.versions.get"
+    ),
     "serviceusage.services.list": ApiMethod(
         "https://serviceusage.googleapis.com/v1/{parent}/services",
         page={"pageSize": 200},

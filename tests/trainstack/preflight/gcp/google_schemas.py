@@ -40,6 +40,7 @@ ROOTS: Final = {
     "oauth2.v2": ("Userinfo",),
     "orgpolicy.v2": ("GoogleCloudOrgpolicyV2Policy",),
     "pubsub.v1": ("ListTopicsResponse", "Policy"),
+    "secretmanager.v1": ("SecretVersion",),
     "serviceusage.v1": ("ListServicesResponse",),
 }
 _STRINGS: Final = {"*": "string"}

@@ -215,15 +215,29 @@ def test_users_of_the_organization_log_in_to_mlflow(
     assert (answer.check, answer.state) == ("tracking-login", state)
 
 
-def test_users_of_any_domain_log_in_to_mlflow_by_a_client_of_the_project() -> None:
-    about = {"name": "projects/1", "projectId": "example-ml-jobs", "state": "ACTIVE"}
-    found = project(Google({"cloudresourcemanager.projects.get": about}))
+VERSION = "projects/746918459997/secrets/s/versions/2"
+
+
+@pytest.mark.parametrize(
+    ("version", "state"),
+    [
+        ({"name": VERSION, "state": "ENABLED"}, State.READY),
+        ({"name": VERSION, "state": "DISABLED"}, State.SHORT),
+        ({"name": VERSION, "state": "DESTROYED"}, State.SHORT),
+        (ABSENT, State.SHORT),
+        (DENIED, State.UNKNOWN),
+    ],
+)
+def test_users_of_any_domain_log_in_to_mlflow_by_a_client_of_the_project(version: Any, state: State) -> None:
+    """`up` reads the newest version of its secret."""
+    google = Google({"secretmanager.projects.secrets.versions.get": version})
+    found = project(google)
     client = {"client_id": "1-a.apps.googleusercontent.com", "client_secret": "projects/ml/secrets/s"}
     on = found.on.model_copy(update={"login": OAuthClientSpec(**client)})
-    (answer,) = answered(
-        "tracking-login", identity.login, Project(found.spec, found.layout, on, found.session)
-    )
-    assert (answer.check, answer.state) == ("tracking-login", State.READY)
+    changed = Project(found.spec, found.layout, on, google.session())
+    (answer,) = answered("tracking-login", identity.login, changed)
+    assert (answer.check, answer.state) == ("tracking-login", state)
+    assert bool(answer.fix) == (state is not State.READY)
 
 
 LEGACY, MANAGED = "iam.allowedPolicyMemberDomains", "iam.managed.allowedPolicyMembers"
