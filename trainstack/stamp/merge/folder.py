@@ -2,7 +2,7 @@
 
 import difflib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -62,8 +62,16 @@ class FolderMerge:
         return {name: text for name, text in texts.items() if text != self.before[name]}
 
 
-def merged_folder(folder: Path, base: Mapping[str, str], template: Mapping[str, str]) -> FolderMerge:
-    """Merge the files of both renderings. Raises UserError for files that cannot be merged."""
+def merged_folder(
+    folder: Path,
+    base: Mapping[str, str],
+    template: Mapping[str, str],
+    migrate: Callable[[str, str], str] = lambda _, text: text,
+) -> FolderMerge:
+    """Merge the files of both renderings; `migrate` brings texts, by name, to the form of the newer one.
+
+    Raises UserError for files that cannot be merged.
+    """
     before: dict[str, str | None] = {}
     problems: list[Problem] = []
     for name in sorted({*base, *template}):
@@ -73,10 +81,12 @@ def merged_folder(folder: Path, base: Mapping[str, str], template: Mapping[str, 
             problems += error.problems
     if problems:
         raise UserError(problems)
+    base = {name: migrate(name, text) for name, text in base.items()}
     files: dict[str, MergedText | None] = {}
     kept: dict[str, KeptFile] = {}
     for name, mine in before.items():
-        found = _merged(name, base.get(name), mine, template.get(name))
+        migrated = None if mine is None else migrate(name, mine)
+        found = _merged(name, base.get(name), migrated, template.get(name))
         if isinstance(found, Kept):
             kept[name] = KeptFile(found)
         else:

@@ -1,0 +1,178 @@
+"""`trainstack update` on folders of clients: real renderings, which change as those of a newer version."""
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.errors import UserError
+from infra.exit_codes import ExitCode
+from tests.trainstack.cli.command import run, run_json
+from trainstack.stamp import client, lock, transaction
+from trainstack.stamp.client import ClientChoices
+
+CHOICES = ClientChoices("acme", "aws", "medium", owner="ml@acme.com", budget=40000)
+FILE = "Pulumi.dev.yaml"
+
+
+def rendered() -> Mapping[str, str]:
+    return client.render(CHOICES).texts
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A client's folder with the rendering of an older version, whose values were others."""
+    texts = dict(rendered())
+    first = texts[FILE].replace("max_nodes: 4", "max_nodes: 1", 1)
+    texts[FILE] = first.replace("monthly_usd: 40000", "monthly_usd: 30000")
+    texts["dropped.txt"] = "of the older version\n"
+    stamp = lock.Stamp("0.0.9", asdict(CHOICES), texts)
+    for name, text in {**texts, **lock.files(stamp)}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def files(folder: Path) -> dict[str, str]:
+    hidden = (".git", ".trainstack")
+    found = [path for path in folder.rglob("*") if path.is_file()]
+    names = {path.relative_to(folder).as_posix(): path for path in found}
+    return {name: path.read_text() for name, path in names.items() if name.split("/")[0] not in hidden}
+
+
+def git(folder: Path, *words: str) -> None:
+    command = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@x.org", *words]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def code(*words: str) -> set[str]:
+    with pytest.raises(UserError) as refused:
+        run("update", *words)
+    return {problem.code for problem in refused.value.problems}
+
+
+def test_what_the_client_did_not_edit_becomes_the_new_rendering(folder: Path) -> None:
+    edit(folder / FILE, "owner: ml@acme.com", "owner: ops@acme.com # moved")
+    exit_code, document = run_json("update", str(folder), "--yes")
+    assert (exit_code, document["written"], document["from"]) == (0, True, "0.0.9")
+    assert {one["path"]: one["change"] for one in document["files"]} == {
+        FILE: "change",
+        "dropped.txt": "remove",
+    }
+    expected = {
+        **rendered(),
+        FILE: rendered()[FILE].replace("owner: ml@acme.com", "owner: ops@acme.com # moved"),
+    }
+    stamp = lock.Stamp(lock.installed(), asdict(CHOICES), rendered())
+    assert files(folder) == {**expected, **lock.files(stamp)}
+    (stack,) = document["stacks"]
+    assert {"path": "budget.monthly_usd", "before": 30000, "after": 40000} in stack["values"]
+    before = files(folder)
+    assert run_json("update", str(folder), "--yes")[1]["written"] is False
+    assert files(folder) == before
+
+
+def test_a_price_that_changes_is_shown_before_a_file_changes(folder: Path) -> None:
+    before = files(folder)
+    exit_code, document = run_json("update", str(folder), "--dry-run")
+    assert (exit_code, document["written"]) == (0, False)
+    (stack,) = document["stacks"]
+    assert stack["price_before"]["maximum_usd"] < stack["price_after"]["maximum_usd"]
+    assert {"path": "layout.pools[a100].max_nodes", "before": 1, "after": 4} in stack["values"]
+    assert files(folder) == before
+    text = run("update", str(folder), "--dry-run")[1]
+    assert "layout.pools[a100].max_nodes: 1 to 4" in text
+
+
+def test_an_update_that_was_killed_is_finished_by_the_next_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(transaction, "_finish", killed)
+        run("update", str(folder), "--yes")
+    assert transaction.interrupted(folder)
+    assert code(str(folder), "--dry-run") == {"client-update-interrupted"}
+    assert run("update", str(folder), "--yes", "--dirty")[0] == 0
+    assert lock.read(folder).version == lock.installed()
+    assert not transaction.interrupted(folder)
+
+
+def test_a_conflict_writes_nothing_and_shows_both_places(folder: Path) -> None:
+    edit(folder / FILE, "monthly_usd: 30000", "monthly_usd: 35000 # agreed")
+    before = files(folder)
+    exit_code, document = run_json("update", str(folder), "--yes")
+    assert (exit_code, document["written"]) == (ExitCode.FAILED, False)
+    (conflict,) = document["conflicts"]
+    assert conflict["key"] == "config.trainstack:spec.budget.monthly_usd"
+    lines = before[FILE].splitlines(), rendered()[FILE].splitlines()
+    assert "35000" in lines[0][conflict["line"] - 1] and "40000" in lines[1][conflict["template_line"] - 1]
+    assert files(folder) == before
+
+
+def test_markers_are_written_on_request_and_the_next_update_asks_for_their_resolution(folder: Path) -> None:
+    edit(folder / FILE, "monthly_usd: 30000", "monthly_usd: 35000 # agreed")
+    assert run_json("update", str(folder), "--yes", "--conflicts")[1]["written"] is True
+    text = (folder / FILE).read_text()
+    assert text.count("<<<<<<< ") == text.count(">>>>>>> ") == 1
+    assert lock.read(folder).version == lock.installed()
+    with pytest.raises(UserError):
+        run("explain", "budget.monthly_usd", "-s", "dev")
+
+
+def test_a_rule_that_only_the_change_breaks_writes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {**rendered(), FILE: rendered()[FILE].replace("monthly_usd: 40000", "monthly_usd: -1")}
+    monkeypatch.setattr(client, "render", lambda _: client.ClientFiles(texts, None))  # type: ignore[arg-type]
+    before = files(folder)
+    assert code(str(folder), "--yes")
+    assert files(folder) == before
+
+
+def test_a_tree_with_uncommitted_changes_is_refused(folder: Path) -> None:
+    git(folder, "init", "-q")
+    assert code(str(folder), "--yes") == {"client-tree-dirty"}
+    assert run("update", str(folder), "--dry-run")[0] == 0
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    edit(folder / "README.md", "# acme", "# Acme")
+    assert code(str(folder), "--yes") == {"client-tree-dirty"}
+    assert run("update", str(folder), "--yes", "--dirty")[0] == 0
+    assert "# Acme" in (folder / "README.md").read_text()
+
+
+def test_only_the_installed_version_renders(folder: Path) -> None:
+    assert code(str(folder), "--to", "0.0.1") == {"another-version-installed"}
+    assert run("update", str(folder), "--to", lock.installed(), "--yes")[0] == 0
+
+
+def test_without_a_terminal_nothing_is_written_unless_confirmed(folder: Path) -> None:
+    before = files(folder)
+    assert code(str(folder)) == {"confirmation-needs-terminal"}
+    assert files(folder) == before
+
+
+def test_a_folder_without_a_lock_is_refused(tmp_path: Path) -> None:
+    assert code(str(tmp_path)) == {"client-lock-missing"}
+    assert code(str(tmp_path / "absent")) == {"no-client-folder"}
+
+
+def test_answers_of_another_version_are_refused(folder: Path) -> None:
+    stamp = lock.read(folder)
+    answers: dict[str, Any] = {**stamp.answers, "colour": "blue"}
+    for name, text in lock.files(lock.Stamp(stamp.version, answers, stamp.texts)).items():
+        (folder / name).write_text(text)
+    assert code(str(folder), "--yes") == {"client-answers-invalid"}
