@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from infra.exit_codes import ExitCode
+from infra.places import located
 
 USAGE_EXIT_CODE = ExitCode.USAGE
 # End of the first line of the Pulumi program's error for refused input: the engine passes only text.
@@ -29,6 +30,10 @@ class Problem:
     origin: str = ""
     against_origin: str = ""
     code: str = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rule", located(self.rule))
+        object.__setattr__(self, "fix", located(self.fix))
 
     def placed(self, origin: str, against_origin: str = "") -> Self:
         """The same problem with the layer and line of its values."""

@@ -6,6 +6,7 @@ of a client in or below which it is run (`trainstack new` makes one), else on th
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,23 @@ STATE_NAME: Final = ".trainstack"
 PROGRAM: Final = f"{STATE_NAME}/program"
 """The `main` of a client's folder, by which it is recognised."""
 _MAIN = re.compile(rf"^main:\s*['\"]?(\./)?{re.escape(PROGRAM)}/?['\"]?\s*(#.*)?$", re.MULTILINE)
+
+
+DOCUMENTS: Final = CHECKOUT or Path(sys.prefix, "share", "doc", "trainstack")
+"""The folder above `docs/`."""
+_PAGE = re.compile(r"(?<![\w/.-])docs/[\w-]+/[\w/-]+\.md")
+_DATA = re.compile(r"(?<![\w/.-])(stacks|rehearsal|components)/[\w/.-]+\.(json|yaml|toml)")
+
+
+def located(text: str) -> str:
+    """Text in which files of the repository are named as they can be opened here.
+
+    A checkout names them from its root, an installation by their whole path.
+    """
+    if CHECKOUT:
+        return text
+    text = _PAGE.sub(lambda found: str(DOCUMENTS / found[0]), text)
+    return _DATA.sub(lambda found: str(PACKAGES / found[0]), text)
 
 
 def client_folder() -> Path | None:

@@ -33,15 +33,24 @@ def install_command(extra: str) -> str:
         return "make setup"
     wanted = shlex.quote(_requirement(extra))
     prefix = Path(sys.prefix)
+    # Both choose a Python again, which may be one that is not supported.
+    python = f"--python {sys.version_info[0]}.{sys.version_info[1]}"
     if (prefix / "uv-receipt.toml").is_file():
-        return f"uv tool install {wanted}"
+        return f"uv tool install {python} {wanted}"
     if (prefix / "pipx_metadata.json").is_file():
-        return f"pipx install --force {wanted}"
+        return f"pipx install --force {python} {wanted}"
     return f"{shlex.quote(sys.executable)} -m pip install {wanted}"
 
 
 def _requirement(extra: str) -> str:
     """The installed version from where it came, as an index may have another package of this name."""
     found = metadata.distribution(_DISTRIBUTION)
-    origin = json.loads(found.read_text("direct_url.json") or "{}").get("url")
-    return f"{_DISTRIBUTION}[{extra}] @ {origin}" if origin else f"{_DISTRIBUTION}[{extra}]=={found.version}"
+    origin = json.loads(found.read_text("direct_url.json") or "{}")
+    if not origin.get("url"):
+        return f"{_DISTRIBUTION}[{extra}]=={found.version}"
+    url, versioned = origin["url"], origin.get("vcs_info")  # PEP 610
+    if versioned:
+        url = f"{versioned['vcs']}+{url}@{versioned['commit_id']}"
+    if origin.get("subdirectory"):
+        url += f"#subdirectory={origin['subdirectory']}"
+    return f"{_DISTRIBUTION}[{extra}] @ {url}"

@@ -27,6 +27,7 @@ _RECORD = HOME / "engine.json"
 _SOURCE = TOOLS / "pulumi"
 _VERSION_FLAG = f"-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={SOURCE_VERSION}"
 _HOST = "pulumi-language-python"
+_INSTALLER = "https://get.pulumi.com"
 # Runs dynamic resources, such as the gate of a stack without a cluster.
 _DYNAMIC = "pulumi-resource-pulumi-python"
 _EXEC = "pulumi-language-python-exec"
@@ -131,9 +132,15 @@ def install_official(python: Path, notify: Notify) -> Cli | None:
     cli = probe(target / "bin" / "pulumi", "official") if answer and answer.returncode == 0 else None
     if cli is None:
         shutil.rmtree(target, ignore_errors=True)  # a partial installation would be found later
-        notify("the installer of the Pulumi CLI cannot be reached from here")
+        notify(f"the Pulumi CLI cannot be installed from {_INSTALLER} (network or HTTPS_PROXY)")
         return None
     return choose(cli)
+
+
+def command() -> str:
+    """The word by which a user's shell calls the CLI: `pulumi`, or its path where PATH has none."""
+    cli = current()
+    return shlex.quote(cli.path) if cli and shutil.which("pulumi") is None else "pulumi"
 
 
 def build_from_source(python: Path, notify: Notify) -> Cli:
@@ -190,10 +197,17 @@ def require() -> Cli:
     """
     cli = current() or find()
     if cli is None and CHECKOUT is None:
-        cli = install_official(Path(sys.executable), lambda text: print(text, file=sys.stderr))  # noqa: T201 - progress
+        cli = install_official(Path(sys.executable), _print)
+        if cli:
+            _print(f'installed Pulumi {cli.version}; for its commands: export PATH="{cli.folder}:$PATH"')
     if cli is None:
         fix = (
-            f"Install Pulumi {'.'.join(map(str, MINIMUM))} or newer, put it on PATH, then repeat the command."
+            f"Install Pulumi {'.'.join(map(str, MINIMUM))} or newer (pulumi.com/docs/install), "
+            "put it on PATH, then repeat the command."
         )
         raise SetupError("no Pulumi CLI is set up", *([] if CHECKOUT else [fix]))
     return cli
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201 - progress

@@ -17,6 +17,7 @@ from pulumi.automation import CommandError, CommandResult, OutputMap, PulumiComm
 from pulumi.automation.events import DiagnosticEvent, EngineEvent
 from semver import VersionInfo
 
+from infra.engine import install
 from infra.engine.install import require
 from infra.engine.packs import NO_PACKS, Packs, PolicyFinding
 from infra.errors import REFUSED, Problem, UserError
@@ -278,14 +279,17 @@ def _unreadable(stack: str, error: CommandError) -> Problem:
     message = last_lines(str(error))
     if _LOGGED_OUT in message:
         rule = "not logged in to a Pulumi backend"
-        guide = "docs/tutorials/aws-account.md, google-cloud-project.md"
-        fix = f"Run `pulumi login s3://BUCKET`, `gs://BUCKET` or another backend ({guide})."
+        guides = "docs/tutorials/aws-account.md, docs/tutorials/google-cloud-project.md"
+        command = install.command()
+        fix = f"Run `{command} login s3://BUCKET`, `gs://BUCKET` or another backend ({guides})."
         return Problem("state", None, rule, fix, code="pulumi-not-logged-in")
     if isinstance(error, StackNotFoundError):
-        fix = f"Run `pulumi stack init {stack}`, or log in to its backend (`pulumi whoami --verbose`)."
+        command = install.command()
+        fix = f"Run `{command} stack init {stack}`, or log in to its backend (`{command} whoami --verbose`)."
         rule = "the Pulumi backend has no such stack"
         return Problem("state", stack, rule, fix, code="stack-not-found")
-    fix = "`pulumi whoami --verbose` shows the backend, `pulumi login` chooses another one."
+    command = install.command()
+    fix = f"`{command} whoami --verbose` shows the backend, `{command} login` chooses another one."
     return Problem("state", stack, f"cannot be read: {message}", fix, code="state-not-readable")
 
 

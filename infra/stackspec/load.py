@@ -77,8 +77,8 @@ def require_file(stack: str, folder: Path = CONFIG) -> None:
         names = ", ".join(known) or "none"
         fix = did_you_mean(stack, known, f"Choose from {names}, or copy the file of one of them.")
         at = folder.name if folder == places.CLIENT else f"{folder.parent.name}/{folder.name}"
-        rule = f"has no file in {at}"
-        raise UserError([Problem("stack", stack, rule, fix, code="stack-file-missing")])
+        rule = f"has no file {at}/Pulumi.{stack}.yaml"
+        raise UserError([Problem("--stack", stack, rule, fix, code="stack-file-missing")])
 
 
 def load_file(stack: str, folder: Path = CONFIG) -> LoadedSpec:

@@ -21,7 +21,8 @@ def files() -> list[str]:
 def build(folder: Path) -> Path:
     """Build in a folder; returns the wheel."""
     source, target = folder / "source", folder / "dist"
-    for name in (*files(), *_BESIDE):
+    pages = [str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")]
+    for name in (*files(), *pages, *_BESIDE):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, source / name)
     target.mkdir()

@@ -39,11 +39,23 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 
 def test_every_file_of_the_packages_is_in_it_and_nothing_else(wheel: zipfile.ZipFile) -> None:
-    names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    names = {name for name in wheel.namelist() if ".dist-info/" not in name and ".data/" not in name}
     assert len(names) > 1000
     assert names == set(files())
     for name in names:
         assert wheel.read(name) == (ROOT / name).read_bytes()
+
+
+def test_pages_that_messages_name_are_in_it(wheel: zipfile.ZipFile) -> None:
+    start = "/data/share/doc/trainstack/"
+    pages = {name.partition(start)[2]: name for name in wheel.namelist() if start in name}
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "docs/*.md"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    # Decisions and the pages about the repository stay there.
+    left_out = ("docs/adr/", "docs/README.md", "docs/architecture.md", "docs/tutorials/audit/")
+    assert set(pages) == {name for name in listed if not name.startswith(left_out)}
+    for page, name in pages.items():
+        assert wheel.read(name) == (ROOT / page).read_bytes()
 
 
 def test_it_has_the_packages_of_the_checkout_and_one_command(wheel: zipfile.ZipFile) -> None:
@@ -67,7 +79,7 @@ def test_only_the_extra_needs_what_a_validation_runs(wheel: zipfile.ZipFile) -> 
         one.name for one in wanted if one.marker and one.marker.evaluate({"extra": "rehearse"})
     } - light
     assert set(REHEARSE) <= rehearse and not rehearse & light
-    assert {"pulumi", "pulumi-aws", "pulumi-gcp", "pulumi-kubernetes", "typer"} <= light
+    assert {"pip", "pulumi", "pulumi-aws", "pulumi-gcp", "pulumi-kubernetes", "typer"} <= light
     supported = SpecifierSet(metadata["Requires-Python"])
     answers = {one: f"3.{one}" in supported for one in (10, 11, 12, 13, 14)}
     assert answers == {10: False, 11: True, 12: True, 13: True, 14: False}

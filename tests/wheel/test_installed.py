@@ -17,7 +17,8 @@ from tests.test_structure import LAYERS, ROOT, tracked
 from tests.wheel.built import build
 
 pytestmark = [pytest.mark.more, pytest.mark.timeout(1200)]
-LIGHT_MB = 400
+LIGHT_MIB = 400
+_PIP_LIST = ("-m", "pip", "list", "--format", "json")
 SHADOW = "raise SystemExit('a package of the client was imported')\n"
 # The names of the product, and of what the program imports: none may come from the client's folder.
 HOSTILE = (*(one for one in LAYERS if one != "trainstack"), "pulumi", "yaml", "pydantic")
@@ -49,10 +50,10 @@ class Installation:
         return {"HOME": str(self.home), "PATH": path, "PYTHONPATH": ".", "LANG": "C.UTF-8"}
 
     @property
-    def megabytes(self) -> float:
-        """Size of its files."""
+    def mebibytes(self) -> float:
+        """Size of its files, in the unit of `uv` and `du -h`."""
         files = (path for path in self.environment.rglob("*") if path.is_file() and not path.is_symlink())
-        return sum(path.stat().st_size for path in files) / 1e6
+        return sum(path.stat().st_size for path in files) / 2**20
 
     def run(self, folder: Path, *words: str, code: int = 0, env: Mapping[str, str] | None = None) -> str:
         """Run a command; return its output, of both streams."""
@@ -101,13 +102,16 @@ def native(installed: Installation, folder: Path) -> dict[str, str]:
 
 def test_the_light_installation_previews_and_names_the_missing_extra(wheel: Path, tmp_path: Path) -> None:
     installed = Installation(tmp_path, wheel, extra="")
-    assert installed.megabytes < LIGHT_MB
+    assert installed.mebibytes < LIGHT_MIB
     shadowing = {
         path.name.removesuffix(".py")
         for folder in installed.environment.glob("lib/python*/site-packages")
         for path in folder.iterdir()
     }
     assert shadowing & sys.stdlib_module_names == set(), "the packages come first on the path of programs"
+    # Pulumi's own host of Python programs asks for this list before it runs one (toolchain/pip.go).
+    listing = installed.run(tmp_path, str(installed.environment / "bin/python"), *_PIP_LIST)
+    assert {"pulumi", "pulumi_aws"} <= {row["name"].lower().replace("-", "_") for row in json.loads(listing)}
     assert "[no-folder-of-stacks]" in installed.run(tmp_path, "trainstack", "explain", code=2)
     folder = client(installed, tmp_path)
     document = json.loads(installed.run(folder, "trainstack", "explain", "budget", "-f", "json", "-s", "dev"))
@@ -116,6 +120,12 @@ def test_the_light_installation_previews_and_names_the_missing_extra(wheel: Path
     text = installed.run(folder, "trainstack", "preview", "--rehearse", "--cluster", "real", code=1)
     assert "[setup-incomplete]" in text
     shutil.rmtree(folder / ".trainstack")
+    installed.run(folder, "trainstack", "explain", "budget", "-s", "dev")
+    assert not (folder / ".trainstack").exists(), "a command that only reads needs no folder to write to"
+    page = installed.environment / "share/doc/trainstack/docs/reference/policies.md"
+    assert page.is_file() and str(page) in installed.run(folder, "trainstack", "audit", "--help").replace(
+        "\n", ""
+    )
     installed.run(folder, "trainstack", "preview", "--rehearse")
     environment = native(installed, folder)
     assert " to create" in installed.run(folder, "pulumi", "preview", env=environment)

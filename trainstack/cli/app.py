@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from infra import exit_codes
+from infra.places import located
 from trainstack.cli import (
     access,
     advise,
@@ -80,4 +81,5 @@ for _panel, _commands in GROUPS.items():
                 _part.epilog = _codes
                 _part.short_help = (_part.help or getdoc(_part.callback) or "").partition("\n")[0]
         else:
-            app.command(_name, rich_help_panel=_panel, epilog=_codes)(_command)
+            _help = located(getdoc(_command) or "")
+            app.command(_name, rich_help_panel=_panel, epilog=_codes, help=_help)(_command)

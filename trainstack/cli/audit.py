@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from infra.places import located
 from policies.report.formats import Format
 from policies.severity import Severity
 from trainstack.cli.collect import Cloud, Context, Project, Region, collected
@@ -62,7 +63,7 @@ Evidence = Annotated[
     Path | None,
     typer.Option(
         "--evidence",
-        help="Write an evidence bundle, as a folder or as FILE.zip (docs/how-to/evidence.md).",
+        help=located("Write an evidence bundle, as a folder or as FILE.zip (docs/how-to/evidence.md)."),
         metavar="DIR|FILE.zip",
     ),
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from infra.errors import Problem, UserError
+from infra.places import located
 
 if TYPE_CHECKING:
     from policies.sources.live.snapshot import Snapshot
@@ -60,7 +61,9 @@ def collect(
         typer.echo(f"  {line}")
     if refused:
         typer.echo(
-            "Rules that need these are undetermined; docs/how-to/live.md has the rights that allow them."
+            located(
+                "Rules that need these are undetermined; docs/how-to/live.md has the rights that allow them."
+            )
         )
 
 

@@ -28,6 +28,18 @@ _PASSED_ON = "smoke"
 """The command whose options belong to another program."""
 _CHANGING = {"up", "refresh", "destroy", "run", "stop"}
 """Commands whose user errors are reported before the first change."""
+_WITHOUT_ENGINE = {
+    "advise",
+    "audit",
+    "bootstrap",
+    "collect",
+    "explain",
+    "new",
+    "preflight",
+    "smoke",
+    "versions",
+}
+"""Commands that run no Pulumi program, so they need no link to this installation and write nothing."""
 _LEAST_COLUMNS = 20
 """No terminal has fewer: Rich would print nothing at 0, and leave out values at a few."""
 _UNWRITABLE = (errno.EPIPE, errno.ENOSPC)
@@ -72,7 +84,7 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
     command.rich_markup_mode = "rich"  # type: ignore[attr-defined]  # panels of the overview
     try:
         with command.make_context("trainstack", [*arguments]) as context:
-            if CLIENT:
+            if CLIENT and not _WITHOUT_ENGINE & {*arguments[:1]}:
                 environment.link(CLIENT)
             command.invoke(context)
     except typer.Exit as end:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from infra.errors import Problem, UserError
-from infra.places import CHECKOUT, STACKS
+from infra.places import CHECKOUT, STACKS, located
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
 from trainstack import extras
 from trainstack.cli.output import Format, FormatOption, print_fields, print_json, print_warnings
@@ -75,7 +75,9 @@ Fault = Annotated[
     list[str] | None,
     typer.Option(
         "--fault",
-        help="With --rehearse: a fault for this run, such as smoke:slow-rank=1 (docs/reference/faults.md).",
+        help=located(
+            "With --rehearse: a fault for this run, such as smoke:slow-rank=1 (docs/reference/faults.md)."
+        ),
         metavar="FAULT",
     ),
 ]

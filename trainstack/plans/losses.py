@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from infra.engine.plan import PlannedStep
+from infra.places import located
 from infra.quantity import parse
 
-_EXPORT = "export them first (docs/how-to/growing.md)"
+_EXPORT = located("export them first (docs/how-to/growing.md)")
 _DATA = {
     "aws:s3/bucket:Bucket": "its objects",
     "aws:efs/fileSystem:FileSystem": "its files",

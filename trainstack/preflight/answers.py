@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from infra.exit_codes import ExitCode
+from infra.places import located
 
 
 class State(StrEnum):
@@ -28,6 +29,9 @@ class Answer:
     text: str
     fix: str = ""
     """A sentence, or a command that can be pasted."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fix", located(self.fix))
 
 
 def exit_code(answers: Sequence[Answer]) -> int:

@@ -6,6 +6,7 @@ The folder of the program is not the client's: Python would import packages ther
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from infra.engine.golang import SetupError
@@ -58,14 +59,19 @@ def link(folder: Path) -> None:
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_symlink() or not path.exists() or path.read_text(errors="replace") != text:
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        draft.write_text(text)
-        draft.replace(path)
+        _replace(path, lambda draft: draft.write_text(text))
 
 
 def _link(path: Path, target: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.is_symlink() or str(path.readlink()) != target:
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        draft.symlink_to(target)
+        _replace(path, lambda draft: draft.symlink_to(target))
+
+
+def _replace(path: Path, make: Callable[[Path], object]) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        make(draft)
         draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

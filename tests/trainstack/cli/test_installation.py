@@ -1,10 +1,13 @@
 """Refusals of a Python, a system or an installation on which a command does not work."""
 
+import json
+import shlex
 import sys
 from pathlib import Path
 
 import psutil
 import pytest
+from packaging.requirements import Requirement
 
 from infra.errors import UserError
 from rehearsal.projects import run as project_run
@@ -14,6 +17,9 @@ from trainstack.cli.operations import deployment, session
 
 # Imported under the name of the system that this is: they choose their parts by it.
 IMPORTED = (psutil, project_run, deployment, session)
+
+
+_PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def refused(*words: str) -> str:
@@ -78,8 +84,8 @@ def test_the_command_refuses_a_python_or_a_system_on_which_nothing_works(
 @pytest.mark.parametrize(
     ("made_by", "start"),
     [
-        ("uv-receipt.toml", "uv tool install 'trainstack[rehearse]"),
-        ("pipx_metadata.json", "pipx install --force 'trainstack[rehearse]"),
+        ("uv-receipt.toml", f"uv tool install --python {_PYTHON} 'trainstack[rehearse]"),
+        ("pipx_metadata.json", f"pipx install --force --python {_PYTHON} 'trainstack[rehearse]"),
         ("pyvenv.cfg", f"{sys.executable} -m pip install 'trainstack[rehearse]"),
     ],
 )
@@ -90,6 +96,41 @@ def test_a_missing_extra_is_installed_by_the_tool_that_made_the_environment(
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     (tmp_path / made_by).touch()
     assert extras.install_command("rehearse").startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("origin", "wanted"),
+    [
+        ({}, "trainstack[rehearse]==1.2.3"),
+        ({"url": "file:///d/x.whl", "archive_info": {}}, "trainstack[rehearse] @ file:///d/x.whl"),
+        (
+            {
+                "url": "https://h/x.git",
+                "vcs_info": {"vcs": "git", "commit_id": "a1", "requested_revision": "v1"},
+            },
+            "trainstack[rehearse] @ git+https://h/x.git@a1",
+        ),
+        (
+            {"url": "ssh://h/x", "vcs_info": {"vcs": "git", "commit_id": "a1"}, "subdirectory": "a/b"},
+            "trainstack[rehearse] @ git+ssh://h/x@a1#subdirectory=a/b",
+        ),
+    ],
+)
+def test_an_extra_comes_from_where_the_package_came(
+    origin: dict[str, object], wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records of PEP 610."""
+    folder = tmp_path / "trainstack-1.2.3.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.4\nName: trainstack\nVersion: 1.2.3\n")
+    if origin:
+        (folder / "direct_url.json").write_text(json.dumps(origin))
+    monkeypatch.setattr(extras, "CHECKOUT", None)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    written = shlex.split(extras.install_command("rehearse"))[-1]
+    assert written == wanted
+    assert str(Requirement(written)).startswith("trainstack[rehearse]")
 
 
 def test_an_empty_name_of_a_stack_does_not_choose_one() -> None:

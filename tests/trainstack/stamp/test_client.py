@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from infra import stackspec
+from infra.engine.golang import SetupError
 from infra.errors import UserError
 from infra.stackspec.supported import SUPPORTED
 from tests.trainstack.cli.command import run
@@ -137,3 +138,10 @@ def test_links_are_renewed_when_they_were_changed(tmp_path: Path) -> None:
     venv.symlink_to(tmp_path)
     environment.link(tmp_path)
     assert (stub.read_text(), venv.readlink()) == (text, target)
+
+
+def test_a_link_that_cannot_be_written_leaves_no_draft(tmp_path: Path) -> None:
+    (tmp_path / environment.VENV).mkdir(parents=True)
+    with pytest.raises(SetupError):
+        environment.link(tmp_path)
+    assert [path.name for path in (tmp_path / ".trainstack").iterdir() if path.name.startswith(".venv")] == []
