@@ -2,20 +2,22 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rehearsal.core.model import Record
+from rehearsal.core.properties import at
 from rehearsal.dataplane import folders
 from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.gcp.identity import may_list
-from rehearsal.kubernetes.gcp.volumes import attached, fuse_bucket, refuse_fuse
+from rehearsal.kubernetes.gcp.volumes import attached, fuse_bucket, fuse_view, refuse_fuse
 from rehearsal.workloads.translate import Object, Pod, contents, field_value
 from rehearsal.workloads.waiting import WaitingError
 
 FSX_DRIVER, EFS_DRIVER = "fsx.csi.aws.com", "efs.csi.aws.com"
 _LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
+_GCS = "gcp:storage/bucket:Bucket"
 _EFS = "aws:efs/fileSystem:FileSystem"
 _ASSOCIATION = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 
@@ -65,9 +67,14 @@ class Volumes:
     ) -> tuple[Path, frozenset[str]]:
         """Local folder of a volume, and its files from a ConfigMap."""
         if volume.get("persistentVolumeClaim"):
-            return self._claimed(volume["persistentVolumeClaim"]["claimName"], pod, buckets), frozenset()
-        if fuse_bucket(volume.get("csi") or {}):
-            return self._fuse(volume["name"], volume["csi"], pod, buckets), frozenset()
+            claim = volume["persistentVolumeClaim"]["claimName"]
+            return self._claimed(claim, pod, folder, buckets), frozenset()
+        if fuse_bucket(source := volume.get("csi") or {}):
+            given = str((source.get("volumeAttributes") or {}).get("mountOptions") or "").split(",")
+            options = [*given, *(["ro"] if source.get("readOnly") else [])]
+            return self._fuse(
+                volume["name"], source, pod, buckets, options=options, folder=folder
+            ), frozenset()
         folder.mkdir(parents=True, exist_ok=True)
         names: set[str] = set()
         sources = (volume.get("projected") or {}).get("sources") or [volume]
@@ -149,19 +156,32 @@ class Volumes:
             raise WaitingError("Unschedulable", "pod has unbound immediate PersistentVolumeClaims")
         return volume
 
-    def _fuse(self, volume: str, source: Mapping[str, Any], pod: Pod, buckets: Mapping[str, Path]) -> Path:
-        """Folder of the bucket of a FUSE volume."""
+    def _fuse(
+        self,
+        volume: str,
+        source: Mapping[str, Any],
+        pod: Pod,
+        buckets: Mapping[str, Path],
+        *,
+        options: Sequence[str],
+        folder: Path,
+    ) -> Path:
+        """Folder of a FUSE volume, below `folder` where it is not that of the bucket."""
         bucket = fuse_bucket(source)
-        folder = buckets.get(f"gs://{bucket}")
-        refuse_fuse(volume, bucket, pod.annotations, folder, listed=may_list(self._cluster, pod, bucket))
-        assert folder is not None
-        return folder
+        found = buckets.get(f"gs://{bucket}")
+        refuse_fuse(volume, bucket, pod.annotations, found, listed=may_list(self._cluster, pod, bucket))
+        assert found is not None
+        made = [one for one in self._cluster.state.find(type=_GCS) if one.outputs.get("name") == bucket]
+        real = any(at(one.inputs, "hierarchicalNamespace.enabled") for one in made)
+        return fuse_view(found, options, folder, real_folders=real)
 
-    def _claimed(self, claim: str, pod: Pod, buckets: Mapping[str, Path]) -> Path:
+    def _claimed(self, claim: str, pod: Pod, folder: Path, buckets: Mapping[str, Path]) -> Path:
         volume = self._bound(claim, pod)
-        source = (volume.inputs["spec"].get("csi") or {}) if volume else {}
+        spec = volume.inputs["spec"] if volume else {}
+        source = spec.get("csi") or {}
         if volume is not None and fuse_bucket(source):
-            return self._fuse(volume.name, source, pod, buckets)
+            options = spec.get("mountOptions") or ()
+            return self._fuse(volume.name, source, pod, buckets, options=options, folder=folder)
         if volume is not None:
             return self._attached(volume)
         # Claims of the same name in another cluster, or an earlier one of this name, have other disks.

@@ -6,7 +6,7 @@ Cloud Storage buckets as persistent volumes" and "as CSI ephemeral volumes" (han
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,24 @@ def fuse_bucket(source: Source) -> str:
     if source.get("driver") != FUSE_DRIVER:
         return ""
     return str((source.get("volumeAttributes") or {}).get("bucketName") or source.get("volumeHandle") or "")
+
+
+def fuse_view(folder: Path, options: Collection[str], view: Path, *, real_folders: bool) -> Path:
+    """What a pod sees of a bucket: its folder, or a new folder `view` with the files above all folders.
+
+    Without `implicit-dirs` FUSE shows a folder only where an object or a hierarchical namespace
+    (`real_folders`) makes it one (GoogleCloudPlatform/gcsfuse v3.5.0 docs/semantics.md). The driver removes a
+    profile from the options of volumes (gcs-fuse-csi-driver pull request 982). Volumes that are written have
+    the bucket itself: a view would not take their files.
+    """
+    if real_folders or "ro" not in options or {"implicit-dirs", "implicit-dirs=true"} & {*options}:
+        return folder
+    view.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        link = view / path.name
+        if path.is_file() and not link.is_symlink():
+            link.symlink_to(path)
+    return view
 
 
 def refuse_fuse(
