@@ -62,6 +62,7 @@ cluster: setup ## Run a real Kubernetes control plane with Kueue, JobSet and fak
 binaries: setup ## Build the control plane with Go and fetch packages of users, once; says so where that cannot be done
 	@$(VENV)/python -m rehearsal.controlplane.binaries
 	@$(VENV)/python -m tests.rehearsal.jobs.aws.clients.packages
+	@$(VENV)/python -m tests.browser.axe
 
 setup:
 	@$(PYTHON) tools/setup.py

@@ -200,6 +200,20 @@ class EngineStack:
         """Plan the changes of `up`."""
         return self._run(self._stack.preview, on_event, **self.packs.options)
 
+    def planned(self) -> dict[str, Any]:
+        """The document of `pulumi preview --json` with all resources. Raises UserError where it fails."""
+        try:
+            done = self._stack._run_pulumi_cmd_sync(["preview", "--json", "--show-sames"])
+        except CommandError as error:
+            fix = f"`trainstack preview -s {self._name}` shows the same, with the cause."
+            rule = f"the preview failed: {last_lines(str(error))}"
+            raise UserError([Problem("stack", self._name, rule, fix, code="preview-failed")]) from error
+        return dict(json.loads(done.stdout))
+
+    def differences(self, on_event: OnEvent | None = None) -> OperationOutcome:
+        """Compare the state with the cloud and change neither: the preview of a refresh."""
+        return self._run(self._stack.preview_refresh, on_event)
+
     def refresh(self, on_event: OnEvent | None = None, targets: Sequence[str] = ()) -> OperationOutcome:
         """Update the state with external changes, of the URNs `targets` only, if any."""
         return self._run(self._stack.refresh, on_event, target=[*targets], **_HISTORY)

@@ -63,7 +63,7 @@ def document(audit: Audit) -> str:
     rules = {one.rule.id: one.rule for one in audit.outcomes}
     known = frameworks(rules)
     counts = covered(audit.outcomes)
-    given = [(one, list(_covered(one, covered(audit.outcomes, one.cloud)))) for one in known]
+    given = [(one, list(controls_of(one, covered(audit.outcomes, one.cloud)))) for one in known]
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     sheet = style.sheet() + (_FOLDER / "page.css").read_text(encoding="utf-8")
     text = (
@@ -214,7 +214,8 @@ def _finding(outcome: RuleOutcome) -> Mapping[str, Any]:
     }
 
 
-def _covered(framework: Framework, counts: Mapping[str, Counter[Result]]) -> Iterator[Covered]:
+def controls_of(framework: Framework, counts: Mapping[str, Counter[Result]]) -> Iterator[Covered]:
+    """The controls of a framework that rules are evidence for, with the results of `counts` by rule."""
     for control, rows in groupby(framework.references, lambda one: one.control):
         references = [one for one in rows if one.rule in counts]
         results: Counter[Result] = Counter()

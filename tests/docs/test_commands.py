@@ -44,6 +44,7 @@ RUN_BY = {
     ("queue",): "tests/cluster/queues",
     ("rehearse", "env"): "tests/rehearsal/runs/life.py",
     ("rehearse", "login"): "tests/rehearsal/runs/life.py",
+    ("report",): "tests/trainstack/cli",
     ("run",): "tests/rehearsal/runs/small.py",
     ("runs",): "tests/rehearsal/runs/test_small_stack.py",
     ("status",): "tests/rehearsal/runs/life.py",

@@ -52,8 +52,8 @@ def advise(
 
     _require({"--parameters": (parameters, "7B"), "--tokens": (tokens, "500M")})
     asked = Question(
-        parameters=_count("--parameters", parameters, "7B"),
-        tokens=_count("--tokens", tokens, "500M"),
+        parameters=count("--parameters", parameters, "7B"),
+        tokens=count("--tokens", tokens, "500M"),
         method=method,  # type: ignore[arg-type]  # validated by Question
         context=length,
         deadline_h=deadline,
@@ -124,7 +124,8 @@ def _require(figures: Mapping[str, tuple[str, str]]) -> None:
         raise UserError(problems)
 
 
-def _count(option: str, text: str, example: str) -> float:
+def count(option: str, text: str, example: str) -> float:
+    """A number such as 7B. Raises UserError for any other text."""
     found = _COUNT.fullmatch(text.strip())
     if found is None:
         rule = "must be a number, or one with k, M, B or T"

@@ -26,7 +26,7 @@ from trainstack.cli import (
     validate,
     versions,
 )
-from trainstack.cli.clients import fleet, update
+from trainstack.cli.clients import fleet, report, update
 from trainstack.cli.jobs import run, runs
 
 app = typer.Typer(
@@ -45,7 +45,7 @@ GROUPS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
     },
     "Operate": {
         "status": status.status, "validate": validate.validate, "versions": versions.versions,
-        "ledger": ledger.ledger, "queue": queue.app, "kubeconfig": access.kubeconfig,
+        "report": report.report, "ledger": ledger.ledger, "queue": queue.app, "kubeconfig": access.kubeconfig,
         "open": access.open_service,
     },
     "Train": {

@@ -52,6 +52,11 @@ def headline(result: Result) -> str:
     return f"{result['headline']} ({where}, {result['duration_s']:.0f} s)"
 
 
+def uri_of(run: outputs.ValidationRun, gate: Gate) -> str:
+    """URI of the result of a pool's last validation: the outputs name the last one that passed, beside it."""
+    return run.result_uri.replace(run.job, gate.run.rpartition("/")[2])
+
+
 def by_nodes(
     gates: Sequence[Gate], exported: outputs.StackOutputs, rehearsal: Rehearsal | None
 ) -> Iterator[NodesResult]:
@@ -61,8 +66,7 @@ def by_nodes(
         run = runs.get(gate.pool)
         if run is None:
             continue
-        # The outputs name the last run that passed; a later one lies beside it.
-        uri = run.result_uri.replace(run.job, gate.run.rpartition("/")[2])
+        uri = uri_of(run, gate)
         try:
             result = read(uri, exported.region, rehearsal)
             nodes = sorted({str(rank["host"]) for rank in result["cluster"]["ranks"]})

@@ -1,0 +1,273 @@
+"""Facts for a report on a stack, from its state, its validation, its policies and its cloud.
+
+What cannot be read is a gap with its reason, so that a report can be made of every stack that has a file.
+"""
+
+import datetime
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pulumi.automation.events import EngineEvent
+
+from infra.engine.golang import SetupError
+from infra.engine.progress import watched
+from infra.engine.stack import EngineStack
+from infra.errors import Problem, UserError
+from infra.gate import Gate, gates
+from infra.outputs import cluster as outputs
+from infra.outputs import jobs as job_outputs
+from infra.places import CHECKOUT, CLIENT
+from infra.stackspec.load import CONFIG, LoadedSpec, load_typed, require_file
+from policies.run import AuditOptions, AuditSources, audit
+from rehearsal.client import Rehearsal
+from trainstack.advice import Question, advise
+from trainstack.cli.advise import count
+from trainstack.cli.clouds.choice import services_of
+from trainstack.cli.operations.results import UnreadableError, read, uri_of
+from trainstack.cli.operations.session import open_engine
+from trainstack.dossier.facts import DriftedResource, Missing, Source, StackFacts, ValidationResult
+
+if TYPE_CHECKING:
+    from policies.audit import Audit
+    from trainstack.versions.pins import Row as Pinned
+
+Row = Mapping[str, Any]
+_GONE = ("delete", "delete-replaced", "discard", "discard-replaced", "remove-pending-replace")
+_STEADY = ("same", "read", "refresh")
+
+
+@dataclass(frozen=True)
+class PolicyFiles:
+    """Files of the policies, as `audit` takes them."""
+
+    config: Path | None = None
+    environment: str | None = None
+    waivers: Path | None = None
+
+
+@dataclass(frozen=True)
+class RunAsked:
+    """The run that GPUs are compared for, as options give it."""
+
+    parameters: str = "7B"
+    tokens: str = "500M"
+    method: str = "lora"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Options of a report."""
+
+    stack: str
+    rehearse: bool
+    at: datetime.datetime | None = None
+    policies: PolicyFiles = field(default_factory=PolicyFiles)
+    drift: bool = True
+    versions: bool = True
+    run: RunAsked = field(default_factory=RunAsked)
+    folder: Path = CONFIG
+    """Folder of the stack file."""
+
+
+@dataclass(frozen=True)
+class _Deployed:
+    """A stack as its engine has it."""
+
+    source: Source
+    rows: Sequence[Row]
+    file: Mapping[str, Any]
+    """The document that `audit` reads: a state, or a preview."""
+    why: str = ""
+    found: Mapping[str, Any] = field(default_factory=dict)
+    """Stack outputs."""
+    engine: EngineStack | None = None
+    rehearsal: Rehearsal | None = None
+
+
+def collect(wanted: Wanted) -> StackFacts:
+    """The facts. Raises UserError for a stack without a file, and for options that are wrong."""
+    asked = _question(wanted.run)
+    loaded, problems = _spec(wanted.stack, wanted.folder)
+    now = (wanted.at or datetime.datetime.now(datetime.UTC)).replace(tzinfo=datetime.UTC)
+    deployed = _deployed(wanted, loaded)
+    if loaded is None and not deployed.rows:
+        raise UserError(problems)
+    exported = deployed.found
+    record = exported.get(outputs.KEY)
+    custom = [one for one in deployed.rows if one.get("custom")] if deployed.source == "state" else []
+    found = gates(custom)
+    return StackFacts(
+        stack=wanted.stack,
+        at=now,
+        version=metadata.version("trainstack"),
+        rehearsed=wanted.rehearse,
+        loaded=loaded,
+        problems=problems,
+        source=deployed.source,
+        resources=deployed.rows,
+        why=deployed.why,
+        outputs=dict(record) if isinstance(record, Mapping) else None,
+        gates=found,
+        results=[*_results(found, exported, deployed.rehearsal, loaded)],
+        audit=_audit(wanted.policies, deployed, now, wanted.stack),
+        versions=_versions(wanted, loaded),
+        drift=_drift(wanted, deployed),
+        advice=_advice(asked, loaded),
+        is_example=wanted.run == RunAsked(),
+    )
+
+
+def _question(run: RunAsked) -> Question:
+    return Question(
+        parameters=count("--parameters", run.parameters, "7B"),
+        tokens=count("--tokens", run.tokens, "500M"),
+        method=run.method,  # type: ignore[arg-type]  # validated by Question
+    )
+
+
+def _spec(stack: str, folder: Path) -> tuple[LoadedSpec | None, Sequence[Problem]]:
+    require_file(stack, folder)
+    try:
+        loaded = load_typed(stack, folder)
+    except UserError as error:
+        return None, error.problems
+    return loaded, loaded.broken
+
+
+def _deployed(wanted: Wanted, loaded: LoadedSpec | None) -> _Deployed:
+    """The state of a stack; without one the preview of its first `up`; nothing where that fails."""
+    nothing = _Deployed("none", (), {})
+    try:
+        engine, rehearsal = open_engine(wanted.stack, rehearse=wanted.rehearse)
+        rows = engine.resources()
+        if any(one.get("custom") and not one["type"].startswith("pulumi:") for one in rows):
+            found = {key: output.value for key, output in engine.outputs().items() if not output.secret}
+            state = {"version": 3, "deployment": {"resources": rows}}
+            return _Deployed("state", rows, state, "", found, engine, rehearsal)
+        if loaded is None or loaded.broken:
+            return _because(nothing, "nothing is deployed, and the stack file breaks rules")
+        plan = engine.planned()
+    except (UserError, SetupError) as error:
+        return _because(nothing, _first_line(error))
+    steps = [one for one in plan.get("steps", ()) if one.get("op") not in _GONE and one.get("newState")]
+    return _Deployed("preview", [one["newState"] for one in steps], plan, "", {}, engine, rehearsal)
+
+
+def _because(nothing: _Deployed, why: str) -> _Deployed:
+    return _Deployed(nothing.source, nothing.rows, nothing.file, why)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _results(
+    found: Sequence[Gate],
+    exported: Mapping[str, Any],
+    rehearsal: Rehearsal | None,
+    loaded: LoadedSpec | None,
+) -> Iterator[ValidationResult]:
+    if job_outputs.is_of_jobs(exported):
+        record = job_outputs.parse(exported)
+        if record.smoke is not None:
+            pool = next(iter(loaded.spec.validated), "") if loaded else ""
+            yield _result(pool or "jobs", record.smoke.result_uri, record.region, rehearsal)
+    elif outputs.KEY in exported:
+        cluster = outputs.parse(exported)
+        runs = {run.pool: run for run in cluster.smoke}
+        for gate in found:
+            if run := runs.get(gate.pool):
+                yield _result(gate.pool, uri_of(run, gate), cluster.region, rehearsal)
+
+
+def _result(pool: str, uri: str, region: str, rehearsal: Rehearsal | None) -> ValidationResult:
+    try:
+        return ValidationResult(pool, uri, read(uri, region, rehearsal))
+    except UnreadableError as error:
+        return ValidationResult(pool, uri, error=str(error))
+
+
+def _audit(given: PolicyFiles, deployed: _Deployed, now: datetime.datetime, stack: str) -> "Audit | Missing":
+    """The verdict on the state or the preview. Raises UserError for files of the policies that are wrong."""
+    if not deployed.rows:
+        return Missing(deployed.why or "the stack has no resources")
+    config, environment = _configuration(given, stack)
+    options = AuditOptions(config=config, environment=environment, waivers=given.waivers, at=now)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"{stack}.json")
+        path.write_text(json.dumps(deployed.file), encoding="utf-8")
+        preview = deployed.source == "preview"
+        sources = AuditSources(preview=path) if preview else AuditSources(state=path)
+        return audit(sources, options)
+
+
+def _configuration(given: PolicyFiles, stack: str) -> tuple[Path | None, str | None]:
+    """The settings of the options; without them those that lie in the folder of the stacks."""
+    if given.config is not None or CLIENT or CHECKOUT is None:
+        return given.config, given.environment
+    shipped = CHECKOUT / "stacks" / "audit.yaml"
+    listed = f"\n  {stack}:" in shipped.read_text(encoding="utf-8")
+    return (shipped, given.environment or stack) if listed else (None, given.environment)
+
+
+def _versions(wanted: Wanted, loaded: LoadedSpec | None) -> "Sequence[Pinned] | Missing":
+    if loaded is None:
+        return Missing("the stack file cannot be read")
+    if not loaded.spec.layout.has_cluster:
+        return Missing("a stack without a cluster pins no versions of a cloud")
+    if wanted.rehearse or not wanted.versions:
+        why = "a rehearsal asks no cloud" if wanted.rehearse else "not asked for (--no-versions)"
+        return Missing(f"{why}; `trainstack versions -s {wanted.stack}` shows them")
+    try:
+        return services_of(loaded.spec.cloud).versions().rows(loaded.spec)
+    except UserError as error:
+        return Missing(_first_line(error))
+
+
+def _drift(wanted: Wanted, deployed: _Deployed) -> Sequence[DriftedResource] | Missing:
+    if deployed.source != "state" or deployed.engine is None:
+        return Missing("nothing is deployed")
+    if not wanted.drift:
+        return Missing("not compared (--no-drift)")
+    found: dict[str, DriftedResource] = {}
+
+    def take(event: EngineEvent) -> None:
+        done = event.res_outputs_event
+        if done is None:
+            return
+        step = done.metadata
+        operation = str(getattr(step.op, "value", step.op))
+        if operation not in _STEADY:
+            paths = sorted(step.detailed_diff or dict.fromkeys(step.diffs or ()))
+            found[step.urn] = DriftedResource(step.urn, operation, paths)
+
+    outcome = watched(
+        deployed.engine, "compare with the cloud", _listening(deployed.engine, take), to_stderr=True
+    )
+    if not outcome.succeeded:
+        return Missing(
+            next((one.partition("\n")[0] for one in outcome.errors if one), "the comparison failed")
+        )
+    return [found[urn] for urn in sorted(found)]
+
+
+def _listening(engine: EngineStack, take: Any) -> Any:
+    def run(on_event: Any) -> Any:
+        def both(event: EngineEvent) -> None:
+            take(event)
+            on_event(event)
+
+        return engine.differences(both)
+
+    return run
+
+
+def _advice(asked: Question, loaded: LoadedSpec | None) -> Any:
+    if loaded is None:
+        return Missing("the stack file cannot be read")
+    return advise(asked, (loaded.spec.cloud,), loaded.spec.region)  # type: ignore[arg-type]  # aws or gcp

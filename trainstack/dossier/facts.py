@@ -1,0 +1,84 @@
+"""Facts of a stack for its report: the same facts give the same report."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from infra.errors import Problem
+from infra.gate import Gate
+from infra.stackspec.load import LoadedSpec
+
+if TYPE_CHECKING:  # slow to import
+    from policies.audit import Audit
+    from trainstack.advice import Advice
+    from trainstack.versions.pins import Row as Pinned
+
+Row = Mapping[str, Any]
+Source = Literal["state", "preview", "none"]
+
+
+@dataclass(frozen=True)
+class ValidationResult:
+    """The last validation of a pool, or of a stack without a cluster."""
+
+    pool: str
+    uri: str
+    result: Mapping[str, Any] | None = None
+    error: str = ""
+    """Why the result cannot be read."""
+
+
+@dataclass(frozen=True)
+class DriftedResource:
+    """A resource that is not in the cloud as the state has it."""
+
+    urn: str
+    operation: str
+    """`update` or `delete`."""
+    paths: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A part of the report that could not be made, and why."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class StackFacts:
+    """Facts of one stack."""
+
+    stack: str
+    at: datetime.datetime
+    """Time of the report, in UTC."""
+    version: str
+    """Version of trainstack."""
+    rehearsed: bool
+    loaded: LoadedSpec | None
+    """None: values of the stack file are not of their types."""
+    problems: Sequence[Problem]
+    """What is wrong with the stack file."""
+    source: Source
+    """Source of `resources`: the state of a stack, or without one the preview of its first `up`."""
+    resources: Sequence[Row]
+    why: str = ""
+    """Why there are no resources."""
+    outputs: Mapping[str, Any] | None = None
+    """The outputs of the last `up` that finished."""
+    gates: Sequence[Gate] = ()
+    results: Sequence[ValidationResult] = ()
+    audit: "Audit | Missing" = Missing("not evaluated")
+    versions: "Sequence[Pinned] | Missing" = Missing("not read")
+    drift: Sequence[DriftedResource] | Missing = Missing("not compared")
+    advice: "Advice | Missing" = Missing("not estimated")
+    is_example: bool = True
+    """Whether the question of `advice` is the default one."""
+
+    @property
+    def state(self) -> str:
+        """`deployed`, `unfinished` or `absent`, as `trainstack status` has it."""
+        if self.source != "state":
+            return "absent"
+        return "deployed" if self.outputs else "unfinished"
