@@ -50,7 +50,7 @@ def fuse_bucket(source: Source) -> str:
 
 
 def fuse_view(folder: Path, options: Collection[str], view: Path, *, real_folders: bool) -> Path:
-    """The part of a bucket that a pod sees: its folder, or in a new folder `view` the files above all folders.
+    """The part of a bucket that a pod sees: its folder, or in a folder `view` the files above all folders.
 
     Without `implicit-dirs` FUSE shows a folder only where an object or a hierarchical namespace
     (`real_folders`) makes it one (GoogleCloudPlatform/gcsfuse v3.5.0 docs/semantics.md). The driver removes a
