@@ -31,6 +31,7 @@ _ENGINE: Mapping[int, str] = {ExitCode.VIOLATIONS: "a mandatory policy is violat
 OF_COMMAND: Mapping[str, Mapping[int, str]] = {
     "up": {**_ENGINE, ExitCode.FAILED: "the deployment or its validation failed"},
     "preview": _ENGINE,
+    "new": _ENGINE,
     "preflight": {
         ExitCode.DONE: "ready to deploy",
         ExitCode.FAILED: "a requirement is missing",

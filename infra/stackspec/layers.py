@@ -11,14 +11,17 @@ PROFILES_FOLDER = places.PACKAGES / "stacks" / "profiles"
 CLIENTS = (places.STACKS or Path()) / "clients"
 
 
-def below(profile: str, cloud: str, client: str | None) -> list[Node]:
-    """The layers below a stack file, the lowest first. Raises UserError with every problem."""
-    problems = [*_choice_problems(profile, cloud), *_client_problems(client)]
+def below(profile: str, cloud: str, client: str | None, clients: Path = CLIENTS) -> list[Node]:
+    """The layers below a stack file, the lowest first; `clients` is the folder of the layers of clients.
+
+    Raises UserError with every problem.
+    """
+    problems = [*_choice_problems(profile, cloud), *_client_problems(client, clients)]
     if problems:
         raise UserError(problems)
     files = [PROFILES_FOLDER / f"{profile}.yaml", PROFILES_FOLDER / f"{profile}.{cloud}.yaml"]
     if client is not None:
-        files.append(CLIENTS / f"{client}.yaml")
+        files.append(clients / f"{client}.yaml")
     return [_layer(path) for path in files]
 
 
@@ -41,10 +44,10 @@ def _nearest(value: object, known: tuple[str, ...]) -> str:
     return did_you_mean(value, known, f"Choose from {', '.join(known)}. Supported: {pairs()}.")
 
 
-def _client_problems(client: str | None) -> list[Problem]:
-    if client is None or (CLIENTS / f"{client}.yaml").is_file():
+def _client_problems(client: str | None, clients: Path) -> list[Problem]:
+    if client is None or (clients / f"{client}.yaml").is_file():
         return []
-    known = ", ".join(sorted(file.stem for file in CLIENTS.glob("*.yaml"))) or "none"
+    known = ", ".join(sorted(file.stem for file in clients.glob("*.yaml"))) or "none"
     fix = f"Clients with a file: {known}. Add clients/{client}.yaml, or remove the setting."
     rule = "the client has no layer file"
     return [Problem("trainstack:client", client, rule, fix, code="client-without-layer")]

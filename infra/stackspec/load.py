@@ -88,7 +88,7 @@ def load_file(stack: str, folder: Path = CONFIG) -> LoadedSpec:
 
 def load_typed(stack: str, folder: Path = CONFIG) -> LoadedSpec:
     """Load a stack file that may break rules, for commands that only read it. Raises UserError otherwise."""
-    return _typed(stack, *_file(stack, folder))
+    return _typed(stack, *_file(stack, folder), _clients(folder))
 
 
 def load_deployed(stack: str, folder: Path = CONFIG) -> tuple[StackSpec | None, tuple[Problem, ...]]:
@@ -98,10 +98,15 @@ def load_deployed(stack: str, folder: Path = CONFIG) -> tuple[StackSpec | None, 
     """
     settings, source = _file(stack, folder)
     try:
-        loaded = _typed(stack, settings, source)
+        loaded = _typed(stack, settings, source, _clients(folder))
     except UserError as error:
         return None, error.problems
     return loaded.spec, loaded.broken
+
+
+def _clients(folder: Path) -> Path:
+    """The layers of clients beside the stack files of a client's folder, or of the checkout."""
+    return layers.CLIENTS if folder == CONFIG else folder / "clients"
 
 
 def _file(stack: str, folder: Path) -> tuple[Mapping[str, Node], str]:
@@ -135,7 +140,9 @@ def _unbroken(loaded: LoadedSpec) -> LoadedSpec:
     return loaded
 
 
-def _typed(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
+def _typed(
+    stack: str, settings: Mapping[str, Any], source: str, clients: Path = layers.CLIENTS
+) -> LoadedSpec:
     nodes = {
         name: value if isinstance(value, Leaf | Branch) else node(value, source)
         for name, value in settings.items()
@@ -151,7 +158,7 @@ def _typed(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
     if problems:
         raise UserError(problems)
     client = _text(nodes["client"]) if "client" in nodes else None
-    lower = layers.below(_text(nodes["profile"]), _text(nodes["cloud"]), client)
+    lower = layers.below(_text(nodes["profile"]), _text(nodes["cloud"]), client, clients)
     return _checked([*lower, over, _fixed(stack, nodes, source)])
 
 

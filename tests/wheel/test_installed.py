@@ -19,6 +19,7 @@ from tests.wheel.built import build
 pytestmark = [pytest.mark.more, pytest.mark.timeout(1200)]
 LIGHT_MIB = 400
 _PIP_LIST = ("-m", "pip", "list", "--format", "json")
+STACK = "demo-dev"
 SHADOW = "raise SystemExit('a package of the client was imported')\n"
 # The names of the product, and of what the program imports: none may come from the client's folder.
 HOSTILE = (*(one for one in LAYERS if one != "trainstack"), "pulumi", "yaml", "pydantic")
@@ -84,17 +85,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def client(installed: Installation, folder: Path, *options: str) -> Path:
     """A client's folder with packages of the names that ours have."""
-    installed.run(folder, "trainstack", "new", "demo", *options)
+    installed.run(folder, "trainstack", "new", "demo", "--yes", *options)
     for name in HOSTILE:
         package = folder / "demo" / name
-        package.mkdir()
+        package.mkdir(exist_ok=True)  # `policies` has settings and waivers of the client
         (package / "__init__.py").write_text(SHADOW)
     return folder / "demo"
 
 
 def native(installed: Installation, folder: Path) -> dict[str, str]:
     """The environment of plain Pulumi commands, as `eval` of `rehearse env` makes it in a shell."""
-    script = 'eval "$(trainstack rehearse env 2>/dev/null)" && exec python -P -c "$1"'
+    script = f'eval "$(trainstack rehearse env -s {STACK} 2>/dev/null)" && exec python -P -c "$1"'
     show = "import json, os; print(json.dumps({**os.environ}))"
     found: dict[str, str] = json.loads(installed.run(folder, "sh", "-c", script, "sh", show))
     return found
@@ -114,19 +115,23 @@ def test_the_light_installation_previews_and_names_the_missing_extra(wheel: Path
     assert {"pulumi", "pulumi_aws"} <= {row["name"].lower().replace("-", "_") for row in json.loads(listing)}
     assert "[no-folder-of-stacks]" in installed.run(tmp_path, "trainstack", "explain", code=2)
     folder = client(installed, tmp_path)
-    document = json.loads(installed.run(folder, "trainstack", "explain", "budget", "-f", "json", "-s", "dev"))
-    assert document["stack"] == "dev"
-    assert "extra-missing" in installed.run(folder, "trainstack", "up", "--rehearse", "--yes", code=2)
-    text = installed.run(folder, "trainstack", "preview", "--rehearse", "--cluster", "real", code=1)
+    document = json.loads(installed.run(folder, "trainstack", "explain", "budget", "-f", "json", "-s", STACK))
+    assert document["stack"] == STACK
+    assert "extra-missing" in installed.run(
+        folder, "trainstack", "up", "-s", STACK, "--rehearse", "--yes", code=2
+    )
+    text = installed.run(
+        folder, "trainstack", "preview", "-s", STACK, "--rehearse", "--cluster", "real", code=1
+    )
     assert "[setup-incomplete]" in text
     shutil.rmtree(folder / ".trainstack")
-    installed.run(folder, "trainstack", "explain", "budget", "-s", "dev")
+    installed.run(folder, "trainstack", "explain", "budget", "-s", STACK)
     assert not (folder / ".trainstack").exists(), "a command that only reads needs no folder to write to"
     page = installed.environment / "share/doc/trainstack/docs/reference/policies.md"
     assert page.is_file() and str(page) in installed.run(folder, "trainstack", "audit", "--help").replace(
         "\n", ""
     )
-    installed.run(folder, "trainstack", "preview", "--rehearse")
+    installed.run(folder, "trainstack", "preview", "-s", STACK, "--rehearse")
     environment = native(installed, folder)
     assert " to create" in installed.run(folder, "pulumi", "preview", env=environment)
     packs = ("--policy-pack", ".trainstack/policies")
@@ -140,8 +145,8 @@ def test_a_stack_is_rehearsed_and_then_native_pulumi_has_nothing_to_change(
 ) -> None:
     installed = Installation(tmp_path, wheel, extra="rehearse")
     folder = client(installed, tmp_path)
-    installed.run(folder, "trainstack", "up", "--rehearse", "--yes")
+    installed.run(folder, "trainstack", "up", "-s", STACK, "--rehearse", "--yes")
     environment = native(installed, folder)
     installed.run(folder, "pulumi", "preview", "--expect-no-changes", env=environment)
-    installed.run(folder, "trainstack", "destroy", "--rehearse", "--yes")
+    installed.run(folder, "trainstack", "destroy", "-s", STACK, "--rehearse", "--yes")
     installed.run(folder, "trainstack", "rehearse", "stop")

@@ -16,7 +16,6 @@ from trainstack.cli import (
     cluster,
     collect,
     ledger,
-    new,
     preflight,
     queue,
     rehearse,
@@ -26,7 +25,7 @@ from trainstack.cli import (
     validate,
     versions,
 )
-from trainstack.cli.clients import fleet, report, update
+from trainstack.cli.clients import fleet, new, report, update
 from trainstack.cli.jobs import run, runs
 
 app = typer.Typer(

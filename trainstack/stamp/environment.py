@@ -11,10 +11,13 @@ from pathlib import Path
 
 from infra.engine.golang import SetupError
 from infra.places import PACKAGES, PROGRAM, STATE_NAME
+from infra.stackspec import json_schema
 
 VENV = f"{STATE_NAME}/venv"
 POLICIES = f"{STATE_NAME}/policies"
 """A policy pack for `--policy-pack`."""
+SCHEMA = f"{STATE_NAME}/spec.schema.json"
+"""The schema of stack files, for editors."""
 _STUB = """\
 # Written by the command `trainstack`, and again when it differs.
 import runpy
@@ -51,6 +54,7 @@ def link(folder: Path) -> None:
         # Pulumi resolves the option from the project's folder and, for dynamic resources, from the program's.
         for name in (VENV, f"{PROGRAM}/{VENV}"):
             _link(folder / name, sys.prefix)
+        _link(folder / SCHEMA, str(json_schema.PATH))
     except OSError as error:
         fix = f"Make {folder / STATE_NAME} a folder that you can write to, or remove it."
         raise SetupError(f"the link to this installation cannot be written: {error}", fix) from error

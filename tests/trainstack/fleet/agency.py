@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from trainstack.stamp import client, environment
+from trainstack.stamp.choices import ClientChoices
 
 ACCOUNT = "123456789012"
+NAMED = "client-of-tests"
 
 
 @cache
 def _rendered(cloud: str) -> Mapping[str, str]:
-    return client.render(client.ClientChoices("NAMED", cloud, "small")).texts
+    return client.render(ClientChoices(NAMED, cloud, "small")).texts
 
 
 def stack_of(name: str, environment: str = "dev") -> str:
@@ -28,13 +30,11 @@ def add_client(
     folder = base / name
     folder.mkdir(exist_ok=True)
     for file, text in _rendered(cloud).items():
-        target = (
-            f"Pulumi.{stack_of(name, environment_name)}.yaml"
-            if file.startswith("Pulumi.") and file != "Pulumi.yaml"
-            else file
-        )
-        own = text.replace("NAMED", name).replace(ACCOUNT, account)
-        own = own.replace("environment: dev ", f"environment: {environment_name} ")
+        if file == f"Pulumi.{NAMED}-prod.yaml":
+            continue
+        own = text.replace(f"{NAMED}-dev", stack_of(name, environment_name)).replace(NAMED, name)
+        own = own.replace(ACCOUNT, account).replace("environment: dev ", f"environment: {environment_name} ")
+        target = file.replace(f"{NAMED}-dev", stack_of(name, environment_name)).replace(NAMED, name)
         (folder / target).parent.mkdir(parents=True, exist_ok=True)
         (folder / target).write_text(own)
     environment.link(folder)

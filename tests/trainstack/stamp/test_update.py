@@ -12,10 +12,11 @@ from infra.errors import UserError
 from infra.exit_codes import ExitCode
 from tests.trainstack.cli.command import run, run_json
 from trainstack.stamp import client, lock, transaction
-from trainstack.stamp.client import ClientChoices
+from trainstack.stamp.choices import ClientChoices
+from trainstack.stamp.stack_file import completed
 
-CHOICES = ClientChoices("acme", "aws", "medium", owner="ml@acme.com", budget=40000)
-FILE = "Pulumi.dev.yaml"
+CHOICES = completed(ClientChoices("acme", "aws", "medium", owner="ml@acme.com", budget=40000))
+FILE = "Pulumi.acme-dev.yaml"
 
 
 def rendered() -> Mapping[str, str]:
@@ -62,7 +63,7 @@ def code(*words: str) -> set[str]:
 
 
 def test_what_the_client_did_not_edit_becomes_the_new_rendering(folder: Path) -> None:
-    edit(folder / FILE, "owner: ml@acme.com", "owner: ops@acme.com # moved")
+    edit(folder / FILE, "expires_on: never", "expires_on: 2027-03-31")
     exit_code, document = run_json("update", str(folder), "--yes")
     assert (exit_code, document["written"], document["from"]) == (0, True, "0.0.9")
     assert {one["path"]: one["change"] for one in document["files"]} == {
@@ -71,7 +72,7 @@ def test_what_the_client_did_not_edit_becomes_the_new_rendering(folder: Path) ->
     }
     expected = {
         **rendered(),
-        FILE: rendered()[FILE].replace("owner: ml@acme.com", "owner: ops@acme.com # moved"),
+        FILE: rendered()[FILE].replace("expires_on: never", "expires_on: 2027-03-31"),
     }
     stamp = lock.Stamp(lock.installed(), asdict(CHOICES), rendered())
     assert files(folder) == {**expected, **lock.files(stamp)}
@@ -129,14 +130,14 @@ def test_markers_are_written_on_request_and_the_next_update_asks_for_their_resol
     assert text.count("<<<<<<< ") == text.count(">>>>>>> ") == 1
     assert lock.read(folder).version == lock.installed()
     with pytest.raises(UserError):
-        run("explain", "budget.monthly_usd", "-s", "dev")
+        run("explain", "budget.monthly_usd", "-s", "acme-dev")
 
 
 def test_a_rule_that_only_the_change_breaks_writes_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = {**rendered(), FILE: rendered()[FILE].replace("monthly_usd: 40000", "monthly_usd: -1")}
-    monkeypatch.setattr(client, "render", lambda _: client.ClientFiles(texts, None))  # type: ignore[arg-type]
+    monkeypatch.setattr(client, "render", lambda _: client.ClientFiles(CHOICES, texts, {}))
     before = files(folder)
     assert code(str(folder), "--yes")
     assert files(folder) == before

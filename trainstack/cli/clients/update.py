@@ -115,16 +115,9 @@ def _require_version(to: str) -> None:
 
 
 def _rendered(answers: Any) -> Any:
-    from trainstack.stamp import client, lock  # noqa: PLC0415
+    from trainstack.stamp import choices, client  # noqa: PLC0415
 
-    try:
-        choices = client.ClientChoices(**answers)
-    except TypeError as error:
-        rule, fix = f"are not those of this version: {error}", "Restore the lock from version control."
-        raise UserError(
-            [Problem(f"{lock.LOCK}.answers", None, rule, fix, code="client-answers-invalid")]
-        ) from None
-    return client.render(choices).texts
+    return client.render(choices.of_answers(answers)).texts
 
 
 def _lines(folder: Path, found: "Renewal", changed: "list[StackEffect]") -> Iterator[str]:

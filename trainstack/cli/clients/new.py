@@ -1,0 +1,118 @@
+"""`trainstack new`: the folder of a client."""
+
+import datetime
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from infra.errors import Problem, UserError
+from infra.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from trainstack.stamp.choices import ClientChoices
+    from trainstack.stamp.client import ClientFiles
+    from trainstack.stamp.verdict import Verdict
+
+Name = Annotated[
+    str, typer.Argument(metavar="CLIENT", help="Name of the client: folder, project, start of its stacks.")
+]
+Cloud = Annotated[str, typer.Option("--cloud", help="aws or gcp.")]
+Profile = Annotated[str, typer.Option("--profile", help="Size of the team: small, small-cluster or medium.")]
+Region = Annotated[str, typer.Option("--region", help="Region of the cloud.")]
+Owner = Annotated[str, typer.Option("--owner", help="Owner and address of alarms, such as ml@acme.com.")]
+Budget = Annotated[
+    int | None, typer.Option("--budget", min=1, help="US dollars per month of each environment.")
+]
+Account = Annotated[
+    str, typer.Option("--account", help="AWS account or Google Cloud project; default: an example.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take defaults for missing options.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the files, and write none.")]
+
+
+def new(
+    name: Name,
+    *,
+    cloud: Cloud = "",
+    profile: Profile = "",
+    region: Region = "",
+    owner: Owner = "",
+    budget: Budget = None,
+    account: Account = "",
+    yes: Yes = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Create the folder of a client with an environment for development and one for production.
+
+    Shows the price and the verdict of the policies first. Existing files are not overwritten.
+    """
+    from trainstack.stamp import client, environment, neighbours, verdict  # noqa: PLC0415 - help needs none
+    from trainstack.stamp import folder as folders  # noqa: PLC0415
+
+    given = {
+        "cloud": cloud, "profile": profile, "region": region, "owner": owner, "budget": budget,
+        "account": account,
+    }  # fmt: skip
+    choices = _complete(name, given, defaults=yes)
+    folder = Path(name)
+    with verdict.Judging(choices.cloud, choices.profile) as judging:
+        files = client.render(choices)
+        if not dry_run:
+            folders.check_new(files.stamped, folder)
+        neighbours.check(choices, folder)
+        _show(files, judging.verdicts(files.texts, name, [*files.loaded]))
+    if dry_run:
+        for path, text in files.texts.items():
+            typer.echo(f"--- {name}/{path}\n{text}")
+        typer.echo(f"Would write {len(files.stamped)} files into {name}/")
+        return
+    folders.write(files.stamped, folder)
+    environment.link(folder)
+    typer.echo(f"Wrote {len(files.stamped)} files into {name}/")
+    first = next(iter(choices.stacks))
+    typer.echo(f"Next\n  cd {name}\n  trainstack up -s {first} --rehearse --yes")
+
+
+def _complete(name: str, given: Mapping[str, object], *, defaults: bool) -> "ClientChoices":
+    """The choices with every value. Raises UserError, outside of a terminal, with the missing options."""
+    from trainstack.cli.clients import dialogue  # noqa: PLC0415
+    from trainstack.stamp.choices import ClientChoices, check  # noqa: PLC0415
+    from trainstack.stamp.stack_file import completed  # noqa: PLC0415
+
+    missing = [f"--{one}" for one in ("cloud", "profile", "region", "owner", "budget") if not given[one]]
+    if missing and not defaults:
+        if not dialogue.has_terminal():
+            rule = f"required without a terminal: {', '.join(missing)}"
+            fix = "Add them, add --yes for the defaults, or run it in a terminal."
+            raise UserError([Problem("options", None, rule, fix, code="required-option-missing")])
+        given = dialogue.ask(name, given)
+    budget = given["budget"]
+    cloud, profile = str(given["cloud"] or "aws"), str(given["profile"] or "medium")
+    region, owner, account = (str(given[one] or "") for one in ("region", "owner", "account"))
+    number = budget if isinstance(budget, int) else 0
+    choices = ClientChoices(name, cloud, profile, region, owner, number, account)
+    check(choices)
+    return completed(choices)
+
+
+def _show(files: "ClientFiles", found: Mapping[str, "Verdict"]) -> None:
+    """Print price and verdict of each environment. Raises typer.Exit where a policy is violated."""
+    from infra import cost  # noqa: PLC0415
+
+    today = datetime.date.today()
+    for stack, loaded in files.loaded.items():
+        price = cost.estimate(loaded.spec, today)
+        least, expected, most = (f"${one:,.0f}" for one in (price.minimum, price.expected, price.maximum))
+        typer.echo(f"{stack}")
+        budget = f"budget ${files.choices.budget:,}"
+        typer.echo(f"  cost per month  {least} min / {expected} expected / {most} max; {budget}")
+        if price.not_priced:
+            typer.echo(f"  not priced      {'; '.join(map(str, price.not_priced))}")
+        typer.echo(f"  policies        {found[stack].line}")
+        for line in found[stack].violations:
+            typer.echo(f"    violated      {line}")
+    if any(one.violations for one in found.values()):
+        typer.echo("Nothing was written: change the options.", err=True)
+        raise typer.Exit(ExitCode.VIOLATIONS)

@@ -1,0 +1,173 @@
+"""The stack file of an environment of a client, from the shipped stack file that is nearest."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from infra.catalog.aws import facts as aws
+from infra.catalog.gcp import facts as gcp
+from infra.places import PACKAGES
+from infra.stackspec.supported import SUPPORTED
+from trainstack.stamp.choices import ClientChoices
+from trainstack.stamp.environment import SCHEMA
+
+_FOLDER = PACKAGES / "stacks"
+SHIPPED: Mapping[tuple[str, str], str] = {
+    ("small", "aws"): "small-aws",
+    ("small", "gcp"): "small-gcp",
+    ("small-cluster", "aws"): "small-eks-aws",
+    ("small-cluster", "gcp"): "small-gke-gcp",
+    ("medium", "aws"): "dev-aws",
+    ("medium", "gcp"): "dev-gcp",
+}
+"""Names of the shipped stack files by profile and cloud."""
+assert SHIPPED.keys() == SUPPORTED
+_PLAIN = re.compile(r"[A-Za-z][\w.+]*[@-][\w.@+-]*\w", re.ASCII)
+"""Text that is a string in YAML without quotes."""
+_POOL = re.compile(r"(?ms)(?P<before>machine: (?P<machine>[\w.-]+).*?^ {10}zones: \[)(?P<zones>[^\]]+)\]")
+_IN_LAYER = ("owner", "cost_center", "alert_emails")
+"""What all environments share: the layer of the client has it."""
+_OF_PROD: Mapping[str, str] = {
+    "environment": "prod # policies require protection against deletion",
+    "protect": "true # `trainstack destroy` is refused until it is false",
+    "on_destroy": "keep # a final snapshot, backups; buckets with objects stop a destroy",
+}
+_HEAD = """\
+# yaml-language-server: $schema={schema}
+# The environment {environment} of {choices.name}: profile {choices.profile} on {choices.cloud}.
+# Replace the teams and what is marked as an example. Values that are not here come from the layer
+# clients/{choices.name}.yaml and from the profile: `trainstack explain -s {stack}` lists all, with reasons.
+"""
+
+
+def text(choices: ClientChoices, environment: str) -> str:
+    """The text of a stack file; comments of the shipped one stay."""
+    body = _shipped(choices.profile, choices.cloud)
+    for key in _IN_LAYER:
+        body = re.sub(rf"(?m)^\s+{key}: .*\n", "", body, count=1)
+    body = _in_region(body, choices)
+    body = body.replace(
+        "  trainstack:spec:\n",
+        f"  trainstack:client: {choices.name} # what all environments share: clients/{choices.name}.yaml\n"
+        "  trainstack:spec:\n",
+        1,
+    )
+    body = _set(body, "monthly_usd", str(choices.budget), above="budget")
+    if environment == "prod":
+        for key, value in _OF_PROD.items():
+            body, count = re.subn(rf"(?m)^(\s+{key}: ).*$", rf"\g<1>{value}", body, count=1)
+            assert count == 1, f"the shipped file has no {key}"
+    body = _in_account(body, choices)
+    head = _HEAD.format(
+        schema=SCHEMA, environment=environment, choices=choices, stack=choices.stack(environment)
+    )
+    return head + body
+
+
+def layer(choices: ClientChoices) -> str:
+    """The text of the client's layer."""
+    owner = quoted(choices.owner)
+    return f"""\
+# The layer of {choices.name}, between the profile and the stack files: values that its environments share.
+owner: {owner} # a tag on every resource
+cost_center: {choices.name}
+tags:
+  client: {choices.name} # splits one bill between clients
+budget:
+  alert_emails: [{owner}]
+"""
+
+
+def policy_settings(choices: ClientChoices) -> str:
+    """Settings of the policies that the nearest shipped stack needs, as lines below its name; or nothing."""
+    text = (_FOLDER / "audit.yaml").read_text(encoding="utf-8")
+    name = SHIPPED[choices.profile, choices.cloud]
+    found = re.search(rf"(?m)^  {name}:\n((?:    .*\n)+)", text)
+    return found[1] if found else ""
+
+
+def completed(choices: ClientChoices) -> ClientChoices:
+    """The choices, empty ones as in the nearest shipped stack. Raises KeyError for an unsupported pair."""
+    body = _shipped(choices.profile, choices.cloud)
+    return replace(
+        choices,
+        region=choices.region or _region(body),
+        owner=choices.owner or re.findall(r"^    owner: (\S+)$", body, re.MULTILINE)[0],
+        budget=choices.budget
+        or int(re.findall(r"^    budget:\n      monthly_usd: (\d+)$", body, re.MULTILINE)[0]),
+    )
+
+
+def _region(body: str) -> str:
+    (region,) = re.findall(r"^  trainstack:region: (\S+)$", body, re.MULTILINE)
+    return str(region)
+
+
+def quoted(text: str) -> str:
+    """A string of YAML."""
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
+
+
+def _shipped(profile: str, cloud: str) -> str:
+    path = _FOLDER / "config" / f"Pulumi.{SHIPPED[profile, cloud]}.yaml"
+    text = path.read_text(encoding="utf-8")
+    return text[text.index("config:") :]
+
+
+def _in_region(body: str, choices: ClientChoices) -> str:
+    """Zones, registries and addresses of a region have its name in theirs."""
+    old, new = _region(body), choices.region
+    if new == old:
+        return body
+    known = aws.regions if choices.cloud == "aws" else gcp.regions
+    if new in known:
+        zones = zip(known[old].zones, known[new].zones, strict=False)
+        for old_zone, new_zone in zones:
+            body = re.sub(rf"\b{old_zone}\b", f"<{new_zone}>", body)
+        body = re.sub(r"<([a-z0-9-]+)>", r"\1", body.replace(old, new))
+        return _POOL.sub(lambda found: _where_offered(found, choices), _substituted(body, choices))
+    return _set(body, "trainstack:region", quoted(new))
+
+
+def _substituted(body: str, choices: ClientChoices) -> str:
+    """Machines with A10G where the region has none with L4: both have 24 GB."""
+    if choices.cloud != "aws":
+        return body
+    for machine in sorted(set(re.findall(r"machine: (?:ml\.)?(g6\.\w+)", body))):
+        other = machine.replace("g6", "g5")
+        if not aws.offering_zones(machine, choices.region) and aws.offering_zones(other, choices.region):
+            body = re.sub(
+                rf"(?m)^(\s+machine: (?:ml\.)?){machine} #.*$",
+                rf"\g<1>{other} # {choices.region} has no {machine}; A10G instead of L4, 24 GB each, too",
+                body,
+            )
+            body = re.sub(r"\bl4(?=\b|x)", "a10g", body)
+    return body
+
+
+def _where_offered(pool: re.Match[str], choices: ClientChoices) -> str:
+    """The text of a pool with zones that offer its machine; on AWS, with as many as do: ids are not names."""
+    catalog = aws if choices.cloud == "aws" else gcp
+    zones, offered = pool["zones"].split(", "), catalog.offering_zones(pool["machine"], choices.region) or ()
+    if choices.cloud == "aws":
+        return pool["before"] + ", ".join(zones[: len(offered)] or zones) + "]"
+    return pool["before"] + ", ".join([one for one in zones if one in offered] or offered[:1] or zones) + "]"
+
+
+def _in_account(body: str, choices: ClientChoices) -> str:
+    if not choices.account:
+        return body
+    key = "account_id" if choices.cloud == "aws" else "project"
+    (example,) = re.findall(rf'^      {key}: "?([\w-]+)"?', body, re.MULTILINE)
+    body = re.sub(rf"(?m)^(      {key}: \S+ # )an example[;,] (and )?", r"\1", body)
+    return body.replace(example, choices.account)
+
+
+def _set(text: str, key: str, value: str, above: str = "") -> str:
+    """Set the first line of a key, or the first below another one; its comment stays."""
+    before = rf"^\s+{above}:\n" if above else "^"
+    form = rf"(?m)({before}\s+{re.escape(key)}: )(\[.*?\]|[^\s#]+)"
+    changed, count = re.subn(form, lambda found: found[1] + value, text, count=1)
+    assert count == 1, f"the shipped file has no {key}"
+    return changed

@@ -1,0 +1,122 @@
+"""The verdict of the policies on rendered stack files, without an engine or a cloud."""
+
+import datetime
+import gc
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+from infra.errors import Problem, UserError
+from infra.places import PACKAGES
+from infra.stackspec import load_file
+from trainstack.stamp import folder as folders
+from trainstack.stamp.client import AUDIT, WAIVERS
+
+_PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from trainstack.stamp import verdict; verdict.main()"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Outcomes of the policies on a stack: of what its program requests, before providers add defaults."""
+
+    resources: int
+    counts: Mapping[str, int]
+    """Outcomes by result, such as `pass`."""
+    violations: Sequence[str] = ()
+
+    @property
+    def line(self) -> str:
+        """The verdict on one line; what only a deployment knows is undetermined."""
+        found = {name: self.counts.get(name, 0) for name in ("pass", "fail", "waived", "undetermined")}
+        return (
+            f"{found['fail']} violations, {found['waived']} waived, {found['pass']} passed, "
+            f"{found['undetermined']} undetermined before a deployment; {self.resources} resources"
+        )
+
+
+class Judging:
+    """A process that composes stacks and judges them; it loads the SDKs of a cloud while files are rendered.
+
+    A process of its own: the SDK of Pulumi has one stack in a process, and its settings are global.
+    """
+
+    def __init__(self, cloud: str, profile: str) -> None:
+        command = [sys.executable, "-P", "-c", _PROGRAM, str(PACKAGES), cloud, profile]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def verdicts(self, texts: Mapping[str, str], project: str, stacks: Sequence[str]) -> dict[str, Verdict]:
+        """The verdict on each stack of rendered files. Raises UserError for faulty settings or waivers."""
+        with tempfile.TemporaryDirectory() as folder:
+            folders.write(texts, Path(folder))
+            printed, errors = self._process.communicate(json.dumps([folder, project, [*stacks]]))
+        if self._process.returncode:
+            raise RuntimeError(f"the stacks cannot be judged: {errors.strip()[-2000:]}")
+        found = dict(zip(stacks, json.loads(printed), strict=True))
+        if problems := [Problem(**row) for one in found.values() for row in one.get("problems", ())]:
+            raise UserError(dict.fromkeys(problems))
+        return {stack: Verdict(**one) for stack, one in found.items()}
+
+
+def main() -> None:
+    """Judge the stacks that standard input names, for `Judging`: cloud and profile are in the arguments."""
+    gc.disable()  # a second of a process that lives for four
+    _, _, cloud, profile = sys.argv
+    kind = "jobs" if profile == "small" else "cluster"
+    for module in (
+        f"stacks.clouds.{cloud}.{kind}",
+        f"stacks.layouts.{kind}",
+        "trainstack.stamp.planned",
+        "policies.judge",
+    ):
+        import_module(module)
+    folder, project, stacks = json.load(sys.stdin)
+    judge = partial(_document, Path(folder), project)
+    if sys.platform == "linux" and len(stacks) > 1:  # elsewhere, processes cannot be copied safely
+        with multiprocessing.get_context("fork").Pool(len(stacks)) as pool:
+            found = pool.map(judge, stacks)
+    else:
+        found = [judge(stack) for stack in stacks]
+    sys.stdout.write(json.dumps(found))
+    sys.stdout.flush()
+    os._exit(0)  # the garbage of a composition takes most of a second at exit
+
+
+def _document(folder: Path, project: str, stack: str) -> Mapping[str, Any]:
+    try:
+        return asdict(_judged(folder, project, stack))
+    except UserError as error:
+        return {"problems": [{**asdict(one), "value": str(one.value)} for one in error.problems]}
+
+
+def _judged(folder: Path, project: str, stack: str) -> Verdict:
+    from policies.judge import Judge  # noqa: PLC0415 - only the process that judges needs them
+    from policies.report.texts import found, place  # noqa: PLC0415
+    from trainstack.stamp import planned  # noqa: PLC0415
+
+    judge = Judge.read(folder / AUDIT, folder / WAIVERS, datetime.date.today(), stack)
+    resources = planned.resources(load_file(stack, folder).spec, project)
+    outcomes, _ = judge.judged(resources)
+    violations = [
+        f"{one.rule.id} {place(one)}: {found(one)}"
+        for one in outcomes
+        if one.result == "fail" and not one.advisory
+    ]
+    return Verdict(len(resources), dict(Counter(one.result for one in outcomes)), violations)
