@@ -32,6 +32,7 @@ OF_COMMAND: Mapping[str, Mapping[int, str]] = {
     "up": {**_ENGINE, ExitCode.FAILED: "the deployment or its validation failed"},
     "preview": _ENGINE,
     "new": _ENGINE,
+    "drift": {ExitCode.DONE: "no drift", ExitCode.VIOLATIONS: "drift"},
     "preflight": {
         ExitCode.DONE: "ready to deploy",
         ExitCode.FAILED: "a requirement is missing",
@@ -63,7 +64,7 @@ OF_COMMAND: Mapping[str, Mapping[int, str]] = {
     "update": {ExitCode.FAILED: "conflicts; nothing was changed"},
     "fleet": {
         ExitCode.FAILED: "a stack failed or was not started",
-        ExitCode.VIOLATIONS: "a mandatory policy is violated",
+        ExitCode.VIOLATIONS: "a mandatory policy is violated, or there is drift",
         ExitCode.INTERRUPTED: "interrupted; the same command continues",
     },
     # smoke_training/model.py, which ships without this package.

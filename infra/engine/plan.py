@@ -1,6 +1,9 @@
 """The planned steps of a preview, from its events, for any cloud."""
 
-from collections.abc import Callable, Mapping
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +36,62 @@ class PlannedStep:
     """Whether a deletion, also that of a replacement, leaves the resource in the cloud."""
 
 
+@dataclass(frozen=True)
+class DriftStep:
+    """A resource that differs from its state."""
+
+    operation: str
+    """`update`, or `delete` where it does not exist any more."""
+    type: str
+    name: str
+    changed: tuple[str, ...]
+    """The names of the properties that differ."""
+
+
+class RefreshPlan:
+    """Listens to a refresh and stores what it finds, by URN."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str, DriftStep] = {}
+
+    @property
+    def steps(self) -> list[DriftStep]:
+        """The resources that differ."""
+        return list(self._steps.values())
+
+    def listening(
+        self, operation: Callable[[OnEvent], OperationOutcome]
+    ) -> Callable[[OnEvent], OperationOutcome]:
+        """Wrap an operation, so that its events are stored here, too."""
+
+        def run(on_event: OnEvent) -> OperationOutcome:
+            def take(event: EngineEvent) -> None:
+                if event.res_outputs_event is not None:
+                    self._take(event.res_outputs_event.metadata)
+                on_event(event)
+
+            return operation(take)
+
+        return run
+
+    def _take(self, step: StepEventMetadata) -> None:
+        operation = str(getattr(step.op, "value", step.op))
+        if operation not in ("update", "delete") or is_component(step.urn):
+            return
+        paths = step.detailed_diff or dict.fromkeys(step.diffs or ())
+        name = step.urn.rsplit("::", 1)[-1]
+        self._steps[step.urn] = DriftStep(operation, step.type, name, tuple(sorted(paths)))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(one)
+
+
 class PreviewPlan:
     """Listens to an operation and stores its steps by URN, in the order of events."""
 
@@ -44,6 +103,23 @@ class PreviewPlan:
     def steps(self) -> list[PlannedStep]:
         """The steps that change a resource; components, which exist only in the state, are left out."""
         return list(self._steps.values())
+
+    @property
+    def digest(self) -> str:
+        """Digest of the steps and their inputs, to compare two previews; the engine has masked secrets."""
+        rows = {urn: [one.operation, one.changed, one.inputs, one.before] for urn, one in self._steps.items()}
+        text = json.dumps(rows, sort_keys=True, default=repr)
+        for name in self._drawn_names():
+            text = text.replace(name, name.rpartition("-")[0])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _drawn_names(self) -> set[str]:
+        """Names that providers draw anew in every preview: that in the program and 7 or 8 characters."""
+        found: set[str] = set()
+        for one in self._steps.values():
+            form = re.compile(rf"{re.escape(one.name)}-[0-9a-z]{{7,8}}", re.IGNORECASE)
+            found |= {text for text in _texts(one.inputs) if form.fullmatch(text)}
+        return found
 
     @property
     def kept(self) -> list[tuple[str, str]]:

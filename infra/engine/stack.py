@@ -218,6 +218,10 @@ class EngineStack:
         """Update the state with external changes, of the URNs `targets` only, if any."""
         return self._run(self._stack.refresh, on_event, target=[*targets], **_HISTORY)
 
+    def drift(self, on_event: OnEvent | None = None) -> OperationOutcome:
+        """Plan a refresh: compare the state with the cloud; neither is changed."""
+        return self._run(self._stack.preview_refresh, on_event)
+
     def destroy(self, on_event: OnEvent | None = None) -> OperationOutcome:
         """Delete everything."""
         return self._run(self._stack.destroy, on_event, **_HISTORY)
@@ -252,6 +256,11 @@ class EngineStack:
         if not roots:
             return OperationOutcome(succeeded=True)
         return self.refresh(on_event, roots)
+
+    def exported(self) -> str:
+        """The state as `pulumi stack export` writes it, secrets encrypted. Raises UserError."""
+        with self._kept():
+            return str(self._stack._run_pulumi_cmd_sync(["stack", "export"]).stdout)
 
     def outputs(self) -> OutputMap:
         """The stack's outputs. Raises UserError where the state cannot be read."""

@@ -39,13 +39,13 @@ app = typer.Typer(
 )
 GROUPS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
     "Deploy": {
-        "new": new.new, "preflight": preflight.preflight, "preview": stack.preview, "up": stack.up,
-        "refresh": stack.refresh, "destroy": stack.destroy, "explain": stack.explain,
+        "new": new.new, "preflight": preflight.preflight, "cost": stack.cost, "preview": stack.preview,
+        "up": stack.up, "refresh": stack.refresh, "destroy": stack.destroy, "explain": stack.explain,
     },
     "Operate": {
-        "status": status.status, "validate": validate.validate, "versions": versions.versions,
-        "report": report.report, "ledger": ledger.ledger, "queue": queue.app, "kubeconfig": access.kubeconfig,
-        "open": access.open_service,
+        "status": status.status, "drift": stack.drift, "validate": validate.validate,
+        "versions": versions.versions, "report": report.report, "ledger": ledger.ledger, "queue": queue.app,
+        "kubeconfig": access.kubeconfig, "open": access.open_service,
     },
     "Train": {
         "advise": advise.app, "run": run.run, "runs": runs.runs, "stop": runs.stop, "smoke": smoke.app,

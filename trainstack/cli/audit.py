@@ -1,20 +1,29 @@
 """`trainstack audit`: judge a stack, an account or a cluster by the rules of the policies."""
 
 import datetime
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from infra.errors import Problem, UserError
 from infra.places import located
 from policies.report.formats import Format
 from policies.severity import Severity
 from trainstack.cli.collect import Cloud, Context, Project, Region, collected
+from trainstack.cli.stack import Rehearse
 
 State = Annotated[
     Path | None,
     typer.Option("--state", help="File written by `pulumi stack export --file FILE`.", metavar="FILE"),
+]
+OfStack = Annotated[
+    str,
+    typer.Option("--stack", "-s", help="Read the state of this stack from its backend.", metavar="NAME"),
 ]
 Preview = Annotated[
     Path | None,
@@ -95,6 +104,8 @@ def audit(
     evidence: Evidence = None,
     at: At = None,
     allow_empty: AllowEmpty = False,
+    stack: OfStack = "",
+    rehearse: Rehearse = False,
 ) -> None:
     """Judge a stack, an account or a cluster by the rules of the policies.
 
@@ -103,8 +114,29 @@ def audit(
     from policies import run  # noqa: PLC0415
 
     take = partial(collected, live, region=region, project=project, context=context) if live else None
-    sources = run.AuditSources(state, preview, snapshot, take, allow_empty)
     options = run.AuditOptions(config, environment, waivers, baseline, fail_on, at, evidence, import_file)
-    found = run.audit(sources, options)
+    with _state_file(state, stack, rehearse=rehearse) as file:
+        found = run.audit(run.AuditSources(file, preview, snapshot, take, allow_empty), options)
     typer.echo(run.report(found, format))
     raise typer.Exit(found.code)
+
+
+@contextmanager
+def _state_file(state: Path | None, stack: str, *, rehearse: bool) -> Iterator[Path | None]:
+    """The file with the state: the given one, or that of a stack while the audit runs, secrets encrypted."""
+    if not stack:
+        if rehearse:
+            rule, fix = "is an option for --stack", "Add --stack NAME."
+            raise UserError([Problem("--rehearse", None, rule, fix, code="option-missing")])
+        yield state
+        return
+    if state:
+        rule, fix = "names a state, too", "Leave out one of the two."
+        raise UserError([Problem("--stack", stack, rule, fix, "--state", code="option-conflict")])
+    from trainstack.cli.operations.session import open_engine  # noqa: PLC0415 - slow to import
+
+    engine, _ = open_engine(stack, rehearse=rehearse)
+    with tempfile.TemporaryDirectory() as folder:  # only its owner can read it
+        path = Path(folder, f"{stack}.json")
+        path.write_text(engine.exported(), encoding="utf-8")
+        yield path

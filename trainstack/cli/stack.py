@@ -93,6 +93,15 @@ PolicyPackConfig = Annotated[
     typer.Option("--policy-pack-config", help="Pulumi's configuration (JSON) of the pack at this position."),
 ]
 
+Plan = Annotated[
+    str,
+    typer.Option(
+        "--plan",
+        metavar="DIGEST",
+        help="Deploy only what this preview showed (`plan` of `preview --format json`); else nothing.",
+    ),
+]
+
 
 def up(
     stack: Stack = "",
@@ -107,6 +116,8 @@ def up(
     now: Now = False,
     policy_pack: PolicyPack = None,
     policy_pack_config: PolicyPackConfig = None,
+    plan: Plan = "",
+    form: FormatOption = Format.TEXT,
 ) -> None:
     """Deploy the stack file, then validate the stack with a real training run."""
     from infra.engine.packs import Packs  # noqa: PLC0415
@@ -115,12 +126,15 @@ def up(
 
     if rehearse:
         extras.require_rehearse("up --rehearse")
+    if form is Format.JSON and not yes:
+        rule, fix = "asks no question", "Add --yes."
+        raise UserError([Problem("--format", "json", rule, fix, "--yes", code="json-needs-yes")])
     packs = Packs.read(policy_pack or (), policy_pack_config or ())
     kinds = Kinds(cluster, provider)
     deployment = open_deployment(
         stack, rehearse=rehearse, faults=fault or (), scenario=faults, kinds=kinds, packs=packs
     )
-    deployment.up(confirmed=yes, verbose=verbose, now=now)
+    deployment.up(confirmed=yes, verbose=verbose, now=now, plan=plan, as_json=form is Format.JSON)
 
 
 def preview(
@@ -171,6 +185,23 @@ def destroy(
     from trainstack.cli.operations.session import Kinds, open_session  # noqa: PLC0415
 
     open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider)).destroy(confirmed=yes, now=now)
+
+
+def drift(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = Format.TEXT) -> None:
+    """Show what was changed outside of the program since the last operation; changes nothing."""
+    from trainstack.cli.operations.session import open_session  # noqa: PLC0415
+
+    open_session(stack, rehearse=rehearse).drift(as_json=form is Format.JSON)
+
+
+def cost(stack: Stack = "", form: FormatOption = Format.TEXT) -> None:
+    """Show the price of the stack per month; asks no cloud."""
+    from infra import stackspec  # noqa: PLC0415
+    from trainstack.cli.operations.preview import print_cost  # noqa: PLC0415
+
+    loaded = stackspec.load_typed(stack)
+    print_warnings(loaded.broken)
+    print_cost(loaded.spec, as_json=form is Format.JSON)
 
 
 AnyStack = Annotated[

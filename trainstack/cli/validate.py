@@ -1,9 +1,10 @@
-"""`trainstack validate`: validate every node of a deployed pool in turns."""
+"""`trainstack validate`: validate every node of deployed pools in turns."""
 
 import json
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from infra.exit_codes import ExitCode
 from infra.gate import POOL_LABEL
 from trainstack import node_turns
 from trainstack.cli.access import deployed, kubeconfig_file, kubectl
+from trainstack.cli.output import Format, FormatOption, print_json
 from trainstack.cli.stack import Stack
 
 if TYPE_CHECKING:
@@ -23,7 +25,10 @@ _JSON = "--output=json"
 _FIX = "Log in to the cloud as an administrator of the stack."
 
 Pool = Annotated[
-    str, typer.Option("--pool", "-p", help="A pool of the stack that has scheduled validations.")
+    str,
+    typer.Option(
+        "--pool", "-p", help="A pool of the stack that has scheduled validations; default: all of them."
+    ),
 ]
 Ask = Callable[..., str]
 Patience = Annotated[
@@ -31,10 +36,30 @@ Patience = Annotated[
 ]
 
 
-def validate(stack: Stack = "", *, pool: Pool, patience: Patience = 600) -> None:
-    """Validate every running node of a pool in turns, in overlapping groups of idle nodes."""
+@dataclass(frozen=True)
+class PoolResult:
+    """Result of the validation of a pool."""
+
+    pool: str
+    groups: list[dict[str, Any]]
+    """Nodes that ran together, with `passed` (null: not idle in time) and the result as text."""
+    suspect: list[str]
+    """Nodes that failed in every group."""
+    not_validated: list[str]
+
+    @property
+    def passed(self) -> bool:
+        """Return whether every node passed."""
+        return not self.not_validated and all(one["passed"] is not False for one in self.groups)
+
+
+def validate(
+    stack: Stack = "", *, pool: Pool = "", patience: Patience = 600, form: FormatOption = Format.TEXT
+) -> None:
+    """Validate every running node of each pool in turns, in overlapping groups of idle nodes."""
     exported, _ = deployed(stack, rehearse=False)
-    run = _scheduled(exported, pool)
+    runs = _scheduled(exported, pool)
+    as_json = form is Format.JSON
     with kubeconfig_file(exported) as config:
 
         def ask(arguments: Sequence[str], given: str | None = None) -> str:
@@ -44,22 +69,29 @@ def validate(stack: Stack = "", *, pool: Pool, patience: Patience = 600) -> None
                 raise UserError([Problem("kubectl", arguments[1], rule, _FIX, code="kubectl-failed")])
             return done.stdout
 
-        if not in_turns(ask, run, pool, patience):
-            raise typer.Exit(ExitCode.FAILED)
+        results = [in_turns(ask, run, name, patience, to_stderr=as_json) for name, run in runs.items()]
+    passed = all(one.passed for one in results)
+    if as_json:
+        print_json("trainstack.validate/1", {"stack": stack, "passed": passed, "pools": results})
+    if not passed:
+        raise typer.Exit(ExitCode.FAILED)
 
 
-def _scheduled(exported: "StackOutputs", pool: str) -> "ValidationRun":
-    runs = {run.pool: run for run in exported.smoke if run.schedule}
-    if pool not in runs:
+def _scheduled(exported: "StackOutputs", pool: str) -> "dict[str, ValidationRun]":
+    """The scheduled run of the pool, without one of every pool. Raises UserError where there is none."""
+    runs = {str(run.pool): run for run in exported.smoke if run.schedule}
+    if not runs or (pool and pool not in runs):
         names = ", ".join(sorted(str(name) for name in runs)) or "none"
         fix = f"Pools with a schedule: {names}. Others need `smoke.pools`, `smoke.schedule` and an `up`."
-        rule = "is not validated on a schedule"
-        raise UserError([Problem("--pool", pool, rule, fix, code="pool-without-validation")])
-    return runs[pool]
+        rule = "is not validated on a schedule" if pool else "no pool is validated on a schedule"
+        raise UserError([Problem("--pool", pool or None, rule, fix, code="pool-without-validation")])
+    return {pool: runs[pool]} if pool else runs
 
 
-def in_turns(ask: Ask, run: "ValidationRun", pool: str, patience_s: float) -> bool:
-    """Validate one group after the other, print each result, and return whether all nodes passed.
+def in_turns(
+    ask: Ask, run: "ValidationRun", pool: str, patience_s: float, *, to_stderr: bool = False
+) -> PoolResult:
+    """Validate one group after the other and print each result.
 
     `ask` runs kubectl with arguments and an input, and returns its output.
     """
@@ -73,16 +105,19 @@ def in_turns(ask: Ask, run: "ValidationRun", pool: str, patience_s: float) -> bo
         rule = f"{len(nodes)} of its nodes run, {size} are needed"
         raise UserError([Problem("--pool", pool, rule, fix, code="too-few-nodes")])
     passed: dict[node_turns.Group, bool] = {}
+    groups: list[dict[str, Any]] = []
     for group in node_turns.groups(nodes, size):
         well, text = _turn(ask, inside, cron_job, group, patience_s)
-        typer.echo(f"{' + '.join(group)}: {text}")
+        typer.echo(f"{' + '.join(group)}: {text}", err=to_stderr)
+        groups.append({"nodes": [*group], "passed": well, "result": text})
         if well is not None:
             passed[group] = well
     busy = [node for node in nodes if not any(node in group for group in passed)]
-    for title, names in (("suspect", node_turns.suspects(passed)), ("not validated", busy)):
+    suspect = [*node_turns.suspects(passed)]
+    for title, names in (("suspect", suspect), ("not validated", busy)):
         if names:
-            typer.echo(f"{title}: {', '.join(names)}")
-    return all(passed.values()) and not busy
+            typer.echo(f"{title}: {', '.join(names)}", err=to_stderr)
+    return PoolResult(pool, groups, suspect, busy)
 
 
 def _turn(

@@ -18,13 +18,15 @@ from infra.places import PACKAGES
 # The parent holds the other end of a pipe, which the kernel closes however it ends. An operation that runs
 # then finishes its running steps, as after Ctrl-C. Without `-I`, packages of the client's folder would come
 # first.
-_START = """\
+_WATCH = """\
 import os, signal, sys, threading
 def ended(fd):
     os.read(fd, 1)
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=ended, args=(int(sys.argv.pop(1)),), daemon=True).start()
 sys.path.insert(0, sys.argv.pop(1))
+"""
+PROGRAM = """\
 from trainstack.cli import main
 main()
 """
@@ -78,7 +80,7 @@ class Child:
         try:
             with output.open("wb") as out, log.open("wb") as error, self._lock:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-c", _START, str(reader), str(PACKAGES), *self._words],
+                    [sys.executable, "-I", "-c", _WATCH + PROGRAM, str(reader), str(PACKAGES), *self._words],
                     cwd=self._folder, env=dict(self._variables), stdin=subprocess.DEVNULL, stdout=out,
                     stderr=error, start_new_session=True, pass_fds=(reader, *held),
                 )  # fmt: skip

@@ -72,10 +72,14 @@ class Journal:
             if ended or age > datetime.timedelta(hours=_CONTINUED_H) or (held := _hold(folder)) is None:
                 return None
             digests = {one.id: one.digest() for one in stacks}
+            # A deployment that was killed has changed what its preview compared.
+            begun_up = {one["stack"] for one in records if one["event"] == "start" and one["phase"] == "up"}
             earlier = {
                 (one["phase"], one["stack"]): _outcome(one["outcome"])
                 for one in records
-                if one["event"] == "outcome" and digests.get(one["stack"]) == one["digest"]
+                if one["event"] == "outcome"
+                and digests.get(one["stack"]) == one["digest"]
+                and (one["phase"] == "up" or one["stack"] not in begun_up)
             }
             return cls(folder, earlier, _held=held)
         return None

@@ -33,7 +33,7 @@ def default_workers() -> int:
     return max(1, min(cpus + 1, int(free_mb) // _MB_PER_WORKER, 16))
 
 
-class Progress(Protocol):
+class FleetProgress(Protocol):
     """Shows the stacks of a running command; called by several threads."""
 
     def started(self, stack: FleetStack) -> None:
@@ -79,10 +79,13 @@ class Runner:
     base: Path
     """Folder of the fleet file."""
     journal: Journal
-    progress: Progress
+    progress: FleetProgress
     workers: int
     limit_s: float | None
+    """Time limit in seconds of a command that changes nothing."""
     rehearse: bool
+    offline: bool = False
+    """Whether commands need neither backend nor credentials; true of rehearsals."""
     shell: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     stopped: threading.Event = field(default_factory=threading.Event)
     """Set by an interruption: nothing more is started."""
@@ -141,6 +144,7 @@ class Runner:
     ) -> StackOutcome:
         """The outcome after as many attempts as throttling needs."""
         digest = stack.digest()
+        self.journal.record("start", phase=phase, stack=stack.id)
         outcome = self._once(stack, words, 1, changes=changes)
         pause_s = _FIRST_PAUSE_S
         while (
@@ -165,7 +169,7 @@ class Runner:
             return of_stack(stack, State.NOT_STARTED)
         work = self.journal.work(stack)
         try:
-            variables = prepare(stack, work, self.base, self.shell, rehearse=self.rehearse)
+            variables = prepare(stack, work, self.base, self.shell, rehearse=self.rehearse or self.offline)
             return self._child(stack, words, attempt, variables, held)
         except UserError as error:
             return of_stack(stack, State.UNUSABLE, attempts=attempt, problems=documents(error.problems))
@@ -194,7 +198,7 @@ class Runner:
             self._children[stack.id] = child
         self.progress.started(stack)
         try:
-            ended = child.run(self.limit_s, held)
+            ended = child.run(None if held else self.limit_s, held)
         finally:
             with self._lock:
                 del self._children[stack.id]

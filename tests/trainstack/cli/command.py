@@ -17,7 +17,7 @@ SCHEMAS = ROOT / "docs" / "reference" / "schemas"
 @cache
 def schemas() -> dict[str, Any]:
     """The published schemas by the id in their documents."""
-    found = [json.loads(path.read_text()) for path in sorted(SCHEMAS.glob("*.schema.json"))]
+    found = [json.loads(path.read_text()) for path in sorted(SCHEMAS.rglob("*.schema.json"))]
     return {schema["properties"]["schema"]["const"]: schema for schema in found}
 
 

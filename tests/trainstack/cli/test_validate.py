@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from infra.errors import UserError
 from infra.outputs.cluster import ValidationRun
+from tests.trainstack.cli.command import run_json
 from tests.trainstack.cli.test_access import EXPORTED
 from trainstack.cli import validate
 from trainstack.cli.app import app
@@ -74,7 +75,7 @@ def test_every_node_is_validated_with_two_others_in_the_queue_of_the_schedule(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     cluster = Cluster(["c", "a", "b"])
-    assert validate.in_turns(cluster.ask, RUN, "a100", 60)
+    assert validate.in_turns(cluster.ask, RUN, "a100", 60).passed
     assert [on(job) for job in cluster.jobs.values()] == [["a", "b"], ["b", "c"], ["c", "a"]]
     for name, job in cluster.jobs.items():
         assert name.startswith("smoke-schedule-a100-") and len(name) <= 47 + 7
@@ -84,7 +85,7 @@ def test_every_node_is_validated_with_two_others_in_the_queue_of_the_schedule(
 
 def test_nodes_that_stay_busy_are_left_alone_and_named(capsys: pytest.CaptureFixture[str]) -> None:
     cluster = Cluster(["a", "b", "c"], busy=["a"])
-    assert not validate.in_turns(cluster.ask, RUN, "a100", 0)
+    assert not validate.in_turns(cluster.ask, RUN, "a100", 0).passed
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("a + b: ") and said[-1] == "not validated: a"
     assert len(cluster.deleted) == 2, "their Jobs wait for nothing any more"
@@ -102,3 +103,16 @@ def test_a_pool_that_is_not_validated_is_named_beside_those_that_are(monkeypatch
     done = CliRunner().invoke(app, ["validate", "-s", "dev", "--pool", "l4"])
     assert isinstance(done.exception, UserError)
     assert done.exception.codes == (("pool-without-validation", "--pool"),)
+
+
+def test_the_result_of_all_pools_is_a_document(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = validate.in_turns(Cluster(["a", "b", "c"], busy=["a"]).ask, RUN, "a100", 0, to_stderr=True)
+    assert capsys.readouterr().out == ""
+    exported = EXPORTED.model_copy(update={"smoke": (RUN,)})
+    monkeypatch.setattr(validate, "deployed", lambda *_, **__: (exported, None))
+    monkeypatch.setattr(validate, "in_turns", lambda *_, **__: result)
+    code, found = run_json("validate", "-s", "dev")
+    assert (code, found["passed"]) == (1, False)
+    assert [(one["pool"], one["not_validated"]) for one in found["pools"]] == [("a100", ["a"])]

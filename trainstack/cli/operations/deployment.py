@@ -1,7 +1,9 @@
 """Operations that give a stack what its spec says: preview and deployment."""
 
 import datetime
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from trainstack.cli.clouds.choice import services_of
 from trainstack.cli.clouds.services import CloudServices
 from trainstack.cli.operations import summary
 from trainstack.cli.operations.jobs_in_use import jobs_in_use, resume_queues
-from trainstack.cli.operations.preview import Preview, print_preview, print_preview_json
+from trainstack.cli.operations.preview import Preview, print_preview, print_preview_json, print_up_json
 from trainstack.cli.operations.session import UNCHANGED, Kinds, Session, finish, open_engine, refuse_rehearsed
 from trainstack.preflight.deployment import require_ready
 
@@ -36,21 +38,42 @@ class DeploySession(Session):
     def _cloud(self) -> CloudServices:
         return services_of(self.loaded.spec.cloud)
 
-    def up(self, *, confirmed: bool, verbose: bool = False, now: bool = False) -> None:
+    def up(
+        self,
+        *,
+        confirmed: bool,
+        verbose: bool = False,
+        now: bool = False,
+        plan: str = "",
+        as_json: bool = False,
+    ) -> None:
         """Deploy. Raises typer.Exit when the deployment or its validation fails, or a policy is violated.
 
-        Jobs of removed teams and pools are stopped before; `now`: without their grace period.
+        Jobs of removed teams and pools are stopped before; `now`: without their grace period. `plan`: digest
+        of the preview that was confirmed; another plan is refused. `as_json`: only a JSON document goes to
+        standard output.
 
         With policy packs the stack is previewed first: packs judge the whole stack after the last step, when
         a deployment has already created what they forbid.
         Raises UserError for a deployment that this account cannot finish.
         """
+        if not as_json:
+            finish(self._up(confirmed, verbose, now, plan))
+            return
+        with redirect_stdout(sys.stderr):
+            outcome = self._up(confirmed, verbose, now, plan)
+        print_up_json(self.name, outcome)
+        finish(outcome)
+
+    def _up(self, confirmed: bool, verbose: bool, now: bool, plan: str) -> OperationOutcome:
         if self.rehearsal:
             self._refuse_beyond_quotas()
         else:
             require_ready(self._cloud.preflight(self.loaded.spec))
-        if confirmed and self.engine.packs:
-            self._judge()
+        if plan or (confirmed and self.engine.packs):
+            judged = self._judge(plan)
+            if not judged.succeeded or judged.interrupted:
+                return judged
         self._confirm(confirmed, "Deploy")
         with jobs_in_use(self.engine, self.rehearsal, self.loaded.spec) as jobs:
             if confirmed:
@@ -63,14 +86,18 @@ class DeploySession(Session):
             typer.echo("Validation inconclusive (busy machine); retrying once.")
             outcome = self._changing("up", self._deployed)
         summary.of_deployment(self.loaded, self.engine, outcome, self.rehearsal, verbose=verbose)
-        finish(outcome)
+        return outcome
 
-    def _judge(self) -> None:
-        """Raise typer.Exit where a policy is violated, or a pack cannot be loaded."""
-        outcome = self._watched("preview for policies", self.engine.preview)
-        if not outcome.succeeded:
+    def _judge(self, confirmed: str) -> OperationOutcome:
+        """Preview for policies. Raises UserError where the plan is not the confirmed one, if any."""
+        plan = PreviewPlan()
+        outcome = self._watched("preview before the deployment", plan.listening(self.engine.preview))
+        if not outcome.succeeded or outcome.interrupted:
             summary.of_changes("preview", outcome)
-            finish(outcome)
+        elif confirmed and plan.digest != confirmed:
+            rule, fix = "is not the plan of this stack any more", "Preview again, and confirm the new plan."
+            raise UserError([Problem("--plan", confirmed, rule, fix, code="plan-changed")])
+        return outcome
 
     def _refuse_beyond_quotas(self) -> None:
         """Raise UserError where the stack exceeds a quota of the scenario, with the message of the cloud."""

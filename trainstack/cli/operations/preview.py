@@ -11,7 +11,7 @@ from infra.engine.console import new_console
 from infra.engine.plan import PreviewPlan
 from infra.engine.stack import OperationOutcome
 from trainstack.cli.operations import summary
-from trainstack.cli.output import print_json, print_table
+from trainstack.cli.output import print_fields, print_json, print_table
 from trainstack.plans.drains import drains
 from trainstack.plans.losses import keeps, losses, lowered, retained, shrinks
 from trainstack.preflight.shortfalls import Short
@@ -58,12 +58,7 @@ def print_preview(preview: Preview) -> None:
     for name, line in preview.ends:
         console.print(f"  {name}: {line}", style="bold yellow", markup=False, soft_wrap=True)
     estimate = cost.estimate(spec, preview.on)
-    rows = [
-        (one.name, *map(summary.usd, (one.minimum, one.expected, one.maximum)), str(one.date or "-"))
-        for one in estimate.items
-    ]
-    total = map(summary.usd, (estimate.minimum, estimate.expected, estimate.maximum))
-    print_table(("item", *_PRICES, "price of"), [*rows, ("total of known", *total, "")], right=_PRICES)
+    _print_estimate(estimate)
     notes = [
         ("checkpoints of a run", checkpoints(spec).line),
         ("old prices", summary.old_prices(estimate, preview.on)),
@@ -76,6 +71,33 @@ def print_preview(preview: Preview) -> None:
             console.print(f"  {name}: {text}", style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
+def _print_estimate(estimate: cost.CostEstimate) -> None:
+    rows = [
+        (one.name, *map(summary.usd, (one.minimum, one.expected, one.maximum)), str(one.date or "-"))
+        for one in estimate.items
+    ]
+    total = map(summary.usd, (estimate.minimum, estimate.expected, estimate.maximum))
+    print_table(("item", *_PRICES, "price of"), [*rows, ("total of known", *total, "")], right=_PRICES)
+
+
+def print_cost(spec: stackspec.StackSpec, *, as_json: bool) -> None:
+    """Print the price of a stack."""
+    today = datetime.date.today()
+    estimate = cost.estimate(spec, today)
+    budget = spec.budget.monthly_usd
+    if as_json:
+        document = {"stack": spec.name, "budget_usd": budget, "price": price(estimate, today)}
+        print_json("trainstack.cost/1", document)
+        return
+    _print_estimate(estimate)
+    notes = (
+        ("budget", summary.usd(budget)),
+        ("old prices", summary.old_prices(estimate, today)),
+        ("not priced", "; ".join(map(str, estimate.not_priced))),
+    )
+    print_fields([(name, text) for name, text in notes if text])
+
+
 def print_preview_json(preview: Preview) -> None:
     """Print the same for programs; also of a preview that failed."""
     outcome, spec = preview.outcome, preview.loaded.spec
@@ -84,6 +106,7 @@ def print_preview_json(preview: Preview) -> None:
         "succeeded": outcome.succeeded,
         "errors": [error for error in outcome.errors if error],
         "changes": outcome.changes,
+        "plan": preview.plan.digest,
         "steps": [
             {"operation": one.operation, "type": one.type, "name": one.name, "changed": one.changed}
             for one in preview.plan.steps
@@ -91,14 +114,28 @@ def print_preview_json(preview: Preview) -> None:
         "ends": [{"kind": kind, "text": text} for kind, text in preview.ends],
         "findings": outcome.findings,
         "over_quota": [{"key": one.key, "text": str(one), "fix": one.fix} for one in preview.shortfalls],
-        "price": _price(cost.estimate(spec, preview.on), preview.on),
+        "price": price(cost.estimate(spec, preview.on), preview.on),
         "checkpoints": checkpoints(spec).line,
     }
     print_json(SCHEMA, document)
 
 
-def _price(estimate: cost.CostEstimate, on: datetime.date) -> Mapping[str, Any]:
-    """US dollars per month."""
+def print_up_json(stack: str, outcome: OperationOutcome) -> None:
+    """Print the outcome of a deployment for programs."""
+    document = {
+        "stack": stack,
+        "succeeded": outcome.succeeded and not outcome.interrupted,
+        "interrupted": outcome.interrupted,
+        "seconds": round(outcome.seconds, 1),
+        "errors": [error for error in outcome.errors if error],
+        "changes": outcome.changes,
+        "findings": outcome.findings,
+    }
+    print_json("trainstack.up/1", document)
+
+
+def price(estimate: cost.CostEstimate, on: datetime.date) -> Mapping[str, Any]:
+    """An estimate as JSON, in US dollars per month."""
     old = {one.name for one in estimate.old(on)}
     return {
         "minimum_usd": estimate.minimum,

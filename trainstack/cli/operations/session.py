@@ -9,6 +9,7 @@ import typer
 
 from infra.engine.install import require
 from infra.engine.packs import NO_PACKS, Packs
+from infra.engine.plan import RefreshPlan
 from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.errors import Problem, UserError
@@ -26,6 +27,7 @@ from rehearsal.projects.workspace import Workspace, of_checkout
 from rehearsal.recovery import alone
 from trainstack import held_addresses
 from trainstack.cli.operations import summary
+from trainstack.cli.operations.drift import print_drift
 from trainstack.cli.operations.jobs_in_use import JobsInUse, jobs_in_use
 from trainstack.cli.output import print_warnings, require_terminal
 from trainstack.protection import protected
@@ -70,6 +72,15 @@ class Session:
         outcome = self._changing("refresh", self.engine.refresh)
         summary.of_changes("refresh", outcome)
         finish(outcome)
+
+    def drift(self, *, as_json: bool = False) -> None:
+        """Print what differs between state and cloud. Raises typer.Exit with 3 where something does."""
+        plan = RefreshPlan()
+        outcome = watched(self.engine, "drift", plan.listening(self.engine.drift), to_stderr=as_json)
+        print_drift(self.name, outcome, plan, as_json=as_json)
+        finish(outcome)
+        if plan.steps:
+            raise typer.Exit(ExitCode.VIOLATIONS)
 
     def destroy(self, *, confirmed: bool, now: bool = False) -> None:
         """Delete everything; in a rehearsal also all processes of the stack.

@@ -22,6 +22,7 @@ class FleetReport:
     workers: int
     seconds: float
     rehearsed: bool
+    interrupted: bool = False
     at: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
 
     @property
@@ -40,7 +41,7 @@ class FleetReport:
     def code(self) -> ExitCode:
         """Exit code: the worst of the stacks."""
         states = {one.state for one in self.outcomes}
-        if State.INTERRUPTED in states:
+        if self.interrupted:
             return ExitCode.INTERRUPTED
         if states & (FAILURES | {State.NOT_STARTED}):
             return ExitCode.FAILED

@@ -3,16 +3,15 @@
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
 import typer
 
-from infra.errors import Problem, UserError
-from trainstack.cli.clients.fleet.options import Chosen
+from trainstack.cli.clients.fleet.options import Chosen, Reports
 from trainstack.cli.clients.fleet.progress import LiveTable
 from trainstack.cli.output import Format, print_json, print_table
 from trainstack.fleet.journal import Journal
@@ -24,38 +23,21 @@ from trainstack.fleet.runner import Runner, default_workers
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Reports:
-    """Forms and files of the report of a command."""
-
-    form: Format = Format.TEXT
-    junit: Path | None = None
-    page: Path | None = None
-
-    def require_writable(self) -> None:
-        """Raise UserError for files that cannot be written, before the command takes its time."""
-        problems = [
-            Problem(
-                option, str(path), "its folder does not exist", "Make the folder.", code="report-not-writable"
-            )
-            for option, path in (("--junit", self.junit), ("--page", self.page))
-            if path and not path.absolute().parent.is_dir()
-        ]
-        if problems:
-            raise UserError(problems)
-
-
 @dataclass
 class Execution:
     """A running fleet command."""
 
     chosen: Chosen
     runner: Runner
-    live: LiveTable
     started: float = field(default_factory=time.monotonic)
 
-    def attended(self, work: Callable[[], T]) -> T:
+    def attended(self, command: str, total: int, work: Callable[[], T]) -> T:
         """Do work in another thread, while this one takes interruptions. Raises what the work raises."""
+        with LiveTable(command, total) as live:
+            self.runner.progress = live
+            return self._attended(live, work)
+
+    def _attended(self, live: LiveTable, work: Callable[[], T]) -> T:
         done: list[T] = []
         failed: list[BaseException] = []
         ended = threading.Event()
@@ -71,14 +53,14 @@ class Execution:
             threading.Thread(
                 target=self.runner.interrupt
             ).start()  # it may hold the lock that the signal broke into
-            self.live.note("stopping: commands finish running steps; press again to stop at once")
+            live.note("stopping: commands finish running steps; press again to stop at once")
 
         numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         before = {number: signal.signal(number, interrupt) for number in numbers}
         try:
             threading.Thread(target=run).start()
             while not ended.wait(0.2):
-                self.live.tick()
+                live.tick()
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -87,23 +69,27 @@ class Execution:
         return done[0]
 
 
-@contextmanager
-def executing(
-    chosen: Chosen, words: Sequence[str], *, workers: int | None, fresh: bool, limited: bool = True
-) -> Iterator[Execution]:
-    """A fleet command; `words` are those on which its results depend."""
+def begin(
+    chosen: Chosen,
+    words: Sequence[str],
+    *,
+    workers: int | None,
+    fresh: bool,
+    limited: bool = True,
+    offline: bool = False,
+) -> Execution:
+    """Begin a fleet command; `words` are those on which its results depend. Raises UserError."""
     stacks = chosen.stacks.stacks
+    words = [*words, version("trainstack"), *(["rehearse"] if chosen.rehearse else [])]
     journal = Journal.begin(chosen.base, words, stacks, fresh=fresh)
     limits = chosen.fleet.limits
     total = min(workers or limits.workers or default_workers(), max(1, len(stacks)))
-    with LiveTable(words[0], len(stacks)) as live:
-        if journal.earlier:
-            known = f"{len(journal.earlier)} results are known"
-            live.note(f"continues {journal.folder.name}: {known}; --fresh begins anew")
-        runner = Runner(
-            chosen.base, journal, live, total, limits.minutes * 60 if limited else None, chosen.rehearse
-        )
-        yield Execution(chosen, runner, live)
+    if journal.earlier:
+        known = f"{len(journal.earlier)} results are known"
+        typer.echo(f"continues {journal.folder.name}: {known}; --fresh begins anew", err=True)
+    limit_s = limits.minutes * 60 if limited else None
+    live = LiveTable(words[0], len(stacks))
+    return Execution(chosen, Runner(chosen.base, journal, live, total, limit_s, chosen.rehearse, offline))
 
 
 def unusable(chosen: Chosen) -> list[StackOutcome]:
@@ -118,9 +104,10 @@ def finish(execution: Execution, command: str, outcomes: Sequence[StackOutcome],
     """Print and write the report of a command. Raises typer.Exit with its code."""
     seconds = time.monotonic() - execution.started
     listed = [*outcomes, *unusable(execution.chosen)]
-    report = FleetReport(command, listed, execution.runner.workers, seconds, execution.chosen.rehearse)
-    if not execution.runner.stopped.is_set():
-        execution.runner.journal.end()
+    runner, stopped = execution.runner, execution.runner.stopped.is_set()
+    report = FleetReport(command, listed, runner.workers, seconds, execution.chosen.rehearse, stopped)
+    if not stopped:
+        runner.journal.end()
     for path, text in ((reports.junit, junit.document), (reports.page, page.document)):
         if path:
             _write(path, text(report))

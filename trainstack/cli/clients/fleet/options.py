@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infra.errors import Problem, UserError
 from trainstack.cli.output import Format, format_option
 from trainstack.fleet import NAME
 
@@ -45,6 +46,32 @@ Junit = Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XM
 Page = Annotated[Path | None, typer.Option("--page", help="Also write one page of HTML.", metavar="FILE")]
 Form = Annotated[Format, format_option(Format, "Output format: text for people, json for programs.")]
 HERE = Path(NAME)
+
+
+Policies = Annotated[
+    bool, typer.Option("--policies/--no-policies", help="Judge each preview by the policies of the package.")
+]
+
+
+@dataclass(frozen=True)
+class Reports:
+    """Forms and files of the report of a command."""
+
+    form: Format = Format.TEXT
+    junit: Path | None = None
+    page: Path | None = None
+
+    def require_writable(self) -> None:
+        """Raise UserError for files that cannot be written, before the command takes its time."""
+        problems = [
+            Problem(
+                option, str(path), "its folder does not exist", "Make the folder.", code="report-not-writable"
+            )
+            for option, path in (("--junit", self.junit), ("--page", self.page))
+            if path and not path.absolute().parent.is_dir()
+        ]
+        if problems:
+            raise UserError(problems)
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,19 @@
 """Fleet commands that change nothing."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
+from infra.errors import Problem, UserError
 from trainstack.cli.clients.fleet import options as o
 from trainstack.cli.clients.fleet.options import Conditions, choose
 from trainstack.cli.output import Format, print_json, print_table
 
-if TYPE_CHECKING:
-    from trainstack.cli.clients.fleet.execution import Reports
-
-Policies = Annotated[
-    bool, typer.Option("--policies/--no-policies", help="Judge each preview by the policies of the package.")
-]
+if TYPE_CHECKING:  # slow to import
+    from trainstack.fleet.stacks import FleetStack
 
 
 def listed(
@@ -67,7 +66,7 @@ def preview(
     tag: o.Tags = None,
     changed_since: o.Since = "",
     rehearse: o.Rehearse = False,
-    policies: Policies = True,
+    policies: o.Policies = True,
     workers: o.Workers = None,
     fresh: o.Fresh = False,
     junit: o.Junit = None,
@@ -75,33 +74,74 @@ def preview(
     form: o.Form = Format.TEXT,
 ) -> None:
     """Preview every stack: changes, price, policy verdict."""
-    from trainstack.cli.clients.fleet.execution import Reports  # noqa: PLC0415 - help needs none of it
-
-    chosen = choose(file, Conditions(client, cloud, environment, tag, changed_since), rehearse=rehearse)
-    _run(
-        chosen,
-        preview_words(policies=policies, rehearse=rehearse),
-        Reports(form, junit, page),
-        workers,
-        fresh,
-    )
+    conditions = Conditions(client, cloud, environment, tag, changed_since)
+    reports = o.Reports(form, junit, page)
+    _run("preview", file, conditions, reports, workers, fresh=fresh, rehearse=rehearse, policies=policies)
 
 
-def preview_words(*, policies: bool, rehearse: bool) -> list[str]:
-    """The words of the preview of a stack."""
-    words = ["preview", "--format", "json"]
-    words += ["--policy-pack", ".trainstack/policies"] if policies else []
-    return [*words, "--rehearse"] if rehearse else words
+def reading(command: str, help: str) -> Callable[..., None]:
+    """A fleet command that runs the command of the same name for every stack."""
+
+    def run(
+        file: o.File = o.HERE,
+        *,
+        client: o.Clients = None,
+        cloud: o.Clouds = None,
+        environment: o.Environments = None,
+        tag: o.Tags = None,
+        changed_since: o.Since = "",
+        rehearse: o.Rehearse = False,
+        workers: o.Workers = None,
+        fresh: o.Fresh = False,
+        junit: o.Junit = None,
+        page: o.Page = None,
+        form: o.Form = Format.TEXT,
+    ) -> None:
+        if rehearse and command in _REAL:
+            raise UserError([Problem("--rehearse", None, *_REAL[command], code="command-not-rehearsed")])
+        conditions = Conditions(client, cloud, environment, tag, changed_since)
+        reports = o.Reports(form, junit, page)
+        _run(command, file, conditions, reports, workers, fresh=fresh, rehearse=rehearse)
+
+    run.__doc__ = help
+    return run
+
+
+_REAL = {
+    "cost": ("asks no cloud", "Leave it out."),
+    "validate": ("validates nodes of deployed clusters", "Leave it out; `up --rehearse` runs a validation."),
+}
+"""Commands without a rehearsal: rule and fix."""
 
 
 def _run(
-    chosen: o.Chosen, words: Sequence[str], reports: "Reports", workers: int | None, fresh: bool
+    command: str,
+    file: Path,
+    conditions: Conditions,
+    reports: o.Reports,
+    workers: int | None,
+    *,
+    fresh: bool,
+    rehearse: bool,
+    policies: bool = False,
 ) -> None:
-    from trainstack.cli.clients.fleet.execution import executing, finish  # noqa: PLC0415
+    from trainstack.cli.clients.fleet.execution import begin, finish  # noqa: PLC0415 - help needs none of it
+    from trainstack.fleet import words  # noqa: PLC0415
 
     reports.require_writable()
-    with executing(chosen, words, workers=workers, fresh=fresh) as execution:
-        outcomes = execution.attended(
-            lambda: execution.runner.run(chosen.stacks.stacks, lambda _: words, phase=words[0])
-        )
-    finish(execution, words[0], outcomes, reports)
+    chosen = choose(file, conditions, rehearse=rehearse)
+    stacks = chosen.stacks.stacks
+    execution = begin(
+        chosen,
+        [command, str(policies)],
+        workers=workers,
+        fresh=fresh,
+        limited=command != "validate",
+        offline=command == "cost",
+    )
+
+    def of_stack(stack: "FleetStack") -> list[str]:
+        return words.of_command(command, stack, rehearse=rehearse, policies=policies)
+
+    work = partial(execution.runner.run, stacks, of_stack, phase=command)
+    finish(execution, command, execution.attended(command, len(stacks), work), reports)
