@@ -146,7 +146,7 @@ def test_the_page_has_the_exit_codes_of_every_command() -> None:
 
 
 def test_every_schema_is_named_after_its_command() -> None:
-    assert len(schemas()) == len([*SCHEMAS.glob("*.schema.json")])
+    assert len(schemas()) == len([*SCHEMAS.rglob("*.schema.json")])
     for schema in schemas().values():
         assert (SCHEMAS / schema["$id"]).is_file() and schema["additionalProperties"] is False
 
