@@ -6,16 +6,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trainstack.stamp import client, environment
+from trainstack.stamp import client
 from trainstack.stamp.choices import ClientChoices
+from trainstack.stamp.environment import link
 
 ACCOUNT = "123456789012"
 NAMED = "client-of-tests"
 
 
+_NAME, _ACCOUNT = "placeholder", "909090909090"
+
+
 @cache
 def _rendered(cloud: str) -> Mapping[str, str]:
-    return client.render(ClientChoices(NAMED, cloud, "small")).texts
+    account = _ACCOUNT if cloud == "aws" else ""
+    return client.render(ClientChoices(_NAME, cloud, "small", account=account)).texts
 
 
 def stack_of(name: str, environment: str = "dev") -> str:
@@ -24,20 +29,17 @@ def stack_of(name: str, environment: str = "dev") -> str:
 
 
 def add_client(
-    base: Path, name: str, *, account: str = ACCOUNT, cloud: str = "aws", environment_name: str = "dev"
+    base: Path, name: str, *, account: str = ACCOUNT, cloud: str = "aws", environment: str = "dev"
 ) -> Path:
     """A client's folder with one stack; called again, another stack."""
     folder = base / name
-    folder.mkdir(exist_ok=True)
-    for file, text in _rendered(cloud).items():
-        if file == f"Pulumi.{NAMED}-prod.yaml":
-            continue
-        own = text.replace(f"{NAMED}-dev", stack_of(name, environment_name)).replace(NAMED, name)
-        own = own.replace(ACCOUNT, account).replace("environment: dev ", f"environment: {environment_name} ")
-        target = file.replace(f"{NAMED}-dev", stack_of(name, environment_name)).replace(NAMED, name)
-        (folder / target).parent.mkdir(parents=True, exist_ok=True)
-        (folder / target).write_text(own)
-    environment.link(folder)
+    wanted = ("Pulumi.yaml", f"Pulumi.{stack_of(name, environment)}.yaml")
+    for path, text in _rendered(cloud).items():
+        target = folder / path.replace(_NAME, name)
+        if target.name in wanted or not target.name.startswith("Pulumi."):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text.replace(_NAME, name).replace(_ACCOUNT, account))
+    link(folder)
     return folder
 
 

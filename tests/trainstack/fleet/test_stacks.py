@@ -27,7 +27,7 @@ def refused(path: Path, *words: str) -> list[str]:
 def agency(tmp_path: Path) -> Path:
     for name in ("acme", "globex"):
         add_client(tmp_path, name)
-        add_client(tmp_path, name, environment_name="prod")
+        add_client(tmp_path, name, environment="prod")
     add_client(tmp_path, "hooli", cloud="gcp")
     clients: list[dict[str, Any]] = [
         {"name": "acme", "tags": ["eu"]},
