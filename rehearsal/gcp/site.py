@@ -69,7 +69,7 @@ class Site(site.BaseSite):
         return iam_bindings.allowed_by_project(self.state, {member}, permission, self.project, name)
 
     def effective(self, one: Record | str) -> bool:
-        """Return whether IAM knows an agent (an address), or applies a grant, that was made a while ago."""
+        """Return whether an agent (an address), a grant or an instance is as old as its first use needs."""
         return iam_delay.effective(self.state, one if isinstance(one, str) else str(one.key))
 
     def path(self, value: str) -> str:

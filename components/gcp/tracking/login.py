@@ -10,6 +10,7 @@ import pulumi_gcp as gcp
 
 from components.base import Component, Options
 from components.gcp import iam
+from components.gcp.propagation import settled
 from components.ordering import after
 
 # The name of a user in PostgreSQL has at most 63 characters: this name, `@`, a project's of up to 30, `.iam`.
@@ -90,7 +91,8 @@ def database_user(
         database_roles=["cloudsqlsuperuser"],
         # It owns tables, so PostgreSQL would not delete it; it is deleted with its instance.
         deletion_policy="ABANDON",
-        opts=component.child(),
+        # A new instance has no role of IAM users for some seconds (terraform-provider-google issue 14233).
+        opts=settled(component.child(), instance, account.email),
     )
     return called, [login, user]
 

@@ -164,3 +164,29 @@ def _agent(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
             "Create a projects.ServiceIdentity for its API, and this resource a minute later.",
             "badRequest",
         )
+
+
+@BOOK.rule_around(
+    "GCP-SQL-007",
+    "gcp:sql/user:User",
+    source="hashicorp/terraform-provider-google issues 14221 (text) and 14233 (open: the provider does not "
+    "retry); GoogleCloudPlatform/magic-modules pull request 7638 (10 seconds suffice)",
+)
+def _iam_user(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """A user of IAM needs the role of such users, which an instance has some seconds after its creation."""
+    instance = world.find(inputs.get("instance"), "sql/databaseInstance:DatabaseInstance")
+    if world.preview or instance is None or not str(inputs.get("type")).startswith("CLOUD_IAM_"):
+        return
+    flags = block(instance.inputs.get("settings")).get("databaseFlags") or ()
+    logs_in = any(
+        one.get("name") == "cloudsql.iam_authentication" and one.get("value") == "on" for one in flags
+    )
+    if not logs_in or not world.effective(instance):
+        name = inputs.get("name")
+        yield Violation(
+            "type",
+            f"Error, failed to insert user {name} into instance {instance.name}: googleapi: Error 400: "
+            f'Invalid request: failed to create user "{name}": role "cloudsqliamuser" does not exist.',
+            "Set the flag cloudsql.iam_authentication, and create the user half a minute after the instance.",
+            "invalid",
+        )

@@ -23,7 +23,7 @@ class ProjectView(model.RuleContext, Protocol):
         """Return whether the project's own bindings give a member a permission on a resource of that name."""
 
     def effective(self, one: Record | str) -> bool:
-        """Return whether IAM knows an agent (an address), or applies a grant, that was made a while ago."""
+        """Return whether an agent (an address), a grant or an instance is as old as its first use needs."""
 
     @property
     def places(self) -> Properties:

@@ -8,6 +8,7 @@ from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import expand
 from rehearsal.core.model import Properties, Record, RefusalError
 from rehearsal.dataplane import folders
+from rehearsal.gcp import iam_delay
 from rehearsal.gcp.rules.book import block
 from rehearsal.gcp.services import peering
 from rehearsal.gcp.site import Site
@@ -72,6 +73,10 @@ def _objects(site: Site, bucket: Record) -> Path:
     return folders.bucket(site.state.path.parent, bucket.id, "gs")
 
 
+def _instance_created(site: Site, instance: Record) -> None:
+    iam_delay.begin(site.state, str(instance.key))
+
+
 def _instance_deleting(site: Site, instance: Record) -> None:
     """Databases and users are deleted with an instance; it holds private service access for days."""
     for token in ("sql/database:Database", "sql/user:User"):
@@ -98,7 +103,10 @@ def _user_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties
 
 HOOKS: Mapping[str, Hooks[Site]] = {
     "sql/databaseInstance:DatabaseInstance": Hooks(
-        outputs=_instance_outputs, deleting=_instance_deleting, deleted=_instance_deleted
+        outputs=_instance_outputs,
+        created=_instance_created,
+        deleting=_instance_deleting,
+        deleted=_instance_deleted,
     ),
     "sql/user:User": Hooks(outputs=_user_outputs),
     "filestore/instance:Instance": Hooks(outputs=_share_outputs, deleted=_files_deleted("filestore")),

@@ -13,6 +13,7 @@ from components.base import Component
 from components.gcp import propagation
 from components.gcp.encryption import encryption_key
 from components.gcp.functions.function import GcpFunction
+from components.gcp.tracking.login import GcpDatabaseLogin
 from infra.errors import UserError
 from stacks.providers import gcp_provider
 from tests.rehearsal.runs.updates import changes, refused
@@ -23,13 +24,24 @@ Select = Callable[[Callable[[], None]], automation.Stack]
 
 
 def program() -> None:
-    """A bucket with a key, and a function that a topic wakes."""
+    """A bucket with a key, a function that a topic wakes, and a user of a database."""
     storage = gcp.storage.get_project_service_account_output(project="research")
     key = encryption_key(
         Component("keys"), "key", location="us-central1", purpose="data", users={"storage": storage.member}
     )
     bucket = gcp.storage.Bucket("source", location="us-central1", encryption={"default_kms_key_name": key.id})
     topic = gcp.pubsub.Topic("budgets")
+    database = gcp.sql.DatabaseInstance(
+        "runs",
+        region="us-central1",
+        database_version="POSTGRES_15",
+        settings={
+            "tier": "db-f1-micro",
+            "database_flags": [{"name": "cloudsql.iam_authentication", "value": "on"}],
+        },
+        deletion_protection=False,
+    )
+    GcpDatabaseLogin("tracking", {"project": "research", "instance": database.name, "principals": {}})
     GcpFunction(
         "stop",
         {

@@ -115,6 +115,9 @@ def _filled() -> list[Made]:
     return [(FILESTORE, "homes", share("ENTERPRISE", 1024, networks=networks, location="us-central1"))]
 
 
+IAM_LOGINS = [{"name": "cloudsql.iam_authentication", "value": "on"}]
+
+
 def sql(**settings: Any) -> dict[str, Any]:
     return {"databaseVersion": "POSTGRES_15", "settings": settings}
 
@@ -270,6 +273,16 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         {"databaseVersion": "POSTGRES_16", "settings": {"tier": "db-f1-micro", "edition": "ENTERPRISE"}},
         {"databaseVersion": "POSTGRES_16", "settings": {"tier": "db-f1-micro"}},
         "settings.tier",
+    ),
+    "GCP-SQL-007": (
+        "sql/user:User",
+        [
+            (SQL, "open", {"name": "open", **sql(tier="db-f1-micro", databaseFlags=IAM_LOGINS)}),
+            (SQL, "closed", {"name": "closed", **sql(tier="db-f1-micro")}),
+        ],
+        {"name": "mlflow@research.iam", "instance": "open", "type": "CLOUD_IAM_SERVICE_ACCOUNT"},
+        {"name": "mlflow@research.iam", "instance": "closed", "type": "CLOUD_IAM_SERVICE_ACCOUNT"},
+        "type",
     ),
     "GCP-SQL-006": (
         SQL,
