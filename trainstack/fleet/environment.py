@@ -60,8 +60,8 @@ def _share_programs(home: Path, shell: Mapping[str, str]) -> None:
     """Link the Pulumi CLI and plugins, which are no client's, as they would be downloaded for each."""
     real = Path(shell.get("PULUMI_HOME") or Path(shell.get("HOME", os.devnull), ".pulumi"))
     (home / ".pulumi").mkdir()
-    if (real / "plugins").is_dir():
-        (home / ".pulumi" / "plugins").symlink_to(real / "plugins")
+    (real / "plugins").mkdir(parents=True, exist_ok=True)  # the engine locks it while it adds one
+    (home / ".pulumi" / "plugins").symlink_to(real / "plugins")
     if USER.is_dir():
         (home / STATE_NAME).symlink_to(USER)
 

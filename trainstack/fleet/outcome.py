@@ -1,6 +1,7 @@
 """Outcome of one stack's command: its state, its problems, and whether a cloud has throttled it."""
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -29,15 +30,16 @@ class State(StrEnum):
     NOT_STARTED = "not-started"
 
 
-FAILURES = frozenset({State.FAILED, State.UNUSABLE, State.TIMED_OUT, State.CHANGED})
+FAILURES = frozenset({State.FAILED, State.UNUSABLE, State.TIMED_OUT})
+"""States that count for the stop rule of a deployment."""
 FINISHED = frozenset({State.DONE, State.VIOLATED})
 """States that a continued run does not repeat."""
 
 _THROTTLED = re.compile(
     # Error codes of AWS ("Common Error Types", and EC2's and S3's) and messages of its services.
-    r"Throttling(Exception)?\b|RequestLimitExceeded|TooManyRequestsException|RequestThrottled(Exception)?\b"
-    r"|\bSlowDown\b|PriorRequestNotComplete|BandwidthLimitExceeded|TransactionInProgressException"
-    r"|[Rr]ate exceeded|retry quota exceeded"
+    r"ThrottlingException|\bThrottling:|api error Throttling|RequestLimitExceeded|TooManyRequestsException"
+    r"|RequestThrottled(Exception)?\b|\bSlowDown\b|PriorRequestNotComplete|BandwidthLimitExceeded"
+    r"|TransactionInProgressException|[Rr]ate exceeded|retry quota exceeded"
     # Of Google (google.rpc.ErrorInfo, and the older errors of Compute Engine), and Pulumi Cloud.
     r"|rateLimitExceeded|userRateLimitExceeded|RATE_LIMIT_EXCEEDED"
     r"|Error 429\b|HTTP 429\b|status code:? 429\b|\[429\]|429 Too Many Requests"
@@ -64,6 +66,8 @@ _REASONS = (
     ),
 )  # fmt: skip
 
+_LONGEST = 200
+"""Characters of a message in a table."""
 _KEYS = ("code", "path", "rule", "fix")
 
 
@@ -97,12 +101,13 @@ class StackOutcome:
 
     @property
     def reason(self) -> str:
-        """The first problem as one line; empty without one."""
+        """The first problem as one line, shortened; empty without one."""
         if not self.problems:
             return ""
         first = self.problems[0]
+        rule = textwrap.shorten(first["rule"], _LONGEST, placeholder=" ...")
         more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
-        return f"{first['rule']}. {first['fix']} [{first['code']}]{more}"
+        return f"{' '.join(filter(None, (f'{rule}.', first['fix'])))} [{first['code']}]{more}"
 
     @property
     def document(self) -> dict[str, Any]:

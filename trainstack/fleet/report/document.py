@@ -43,7 +43,7 @@ class FleetReport:
         states = {one.state for one in self.outcomes}
         if self.interrupted:
             return ExitCode.INTERRUPTED
-        if states & (FAILURES | {State.NOT_STARTED}):
+        if states & (FAILURES | {State.CHANGED, State.NOT_STARTED, State.INTERRUPTED}):
             return ExitCode.FAILED
         return ExitCode.VIOLATIONS if State.VIOLATED in states else ExitCode.DONE
 
@@ -87,6 +87,9 @@ def _facts(command: str, result: Mapping[str, Any]) -> Iterator[str]:
         yield f"{len(findings)} policy violations, such as {findings[0]['policy']}"
     if short := result.get("over_quota"):
         yield f"over quota: {', '.join(one['key'] for one in short)}"
+    if command == "audit":
+        results = Counter(one["result"] for one in result["outcomes"])
+        yield f"{result['resources']} resources, {results['fail']} violations, {results['waived']} waived"
     if command == "status":
         yield from _status(result)
 
