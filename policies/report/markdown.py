@@ -50,25 +50,26 @@ def _lines(audit: Audit) -> Iterator[str]:
     yield from _list("Waived", [(one, waived(one)) for one in of(audit, "waived")])
     if audit.resolved:
         yield from (f"**Resolved since the baseline: {len(audit.resolved)}**", "")
-        yield from (f"- {_plain(text)}" for text in resolved(audit))
+        yield from (f"- {escaped(text)}" for text in resolved(audit))
         yield ""
     if audit.differences:
-        yield from (f"**{_plain(DIFFER)}: {len(audit.differences)}**", "")
-        yield from (f"- {what} {_plain(text)}" for what, text in differences(audit))
+        yield from (f"**{escaped(DIFFER)}: {len(audit.differences)}**", "")
+        yield from (f"- {what} {escaped(text)}" for what, text in differences(audit))
         yield ""
-    yield from (f"- {_plain(printable(text))}" for text in audit.advice)
+    yield from (f"- {escaped(printable(text))}" for text in audit.advice)
 
 
 def _list(title: str, rows: Sequence[tuple[RuleOutcome, str]]) -> Iterator[str]:
     if rows:
         yield from (f"**{title}: {len(rows)}**", "")
-        yield from (f"- {_plain(f'{one.rule.id} {place(one)}: {text}')}" for one, text in rows)
+        yield from (f"- {escaped(f'{one.rule.id} {place(one)}: {text}')}" for one, text in rows)
         yield ""
 
 
 def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(_plain, cells))} |"
+    return f"| {' | '.join(map(escaped, cells))} |"
 
 
-def _plain(text: str) -> str:
+def escaped(text: str) -> str:
+    """A text without meaning in CommonMark and on GitHub."""
     return _SPECIAL.sub(r"\\\1", text)

@@ -10,7 +10,14 @@ from infra.errors import Problem, UserError
 from infra.places import CHECKOUT, STACKS, located
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
 from trainstack import extras
-from trainstack.cli.output import Format, FormatOption, print_fields, print_json, print_warnings
+from trainstack.cli.output import (
+    Format,
+    FormatOption,
+    format_option,
+    print_fields,
+    print_json,
+    print_warnings,
+)
 
 
 def _only() -> str:
@@ -137,6 +144,15 @@ def up(
     deployment.up(confirmed=yes, verbose=verbose, now=now, plan=plan, as_json=form is Format.JSON)
 
 
+PreviewForm = Annotated[
+    str,
+    format_option(
+        ("text", "json", "markdown"),
+        "Output format: text for people, json for programs, markdown for a comment on a pull request.",
+    ),
+]
+
+
 def preview(
     stack: Stack = "",
     *,
@@ -146,7 +162,7 @@ def preview(
     provider: Provider = None,
     policy_pack: PolicyPack = None,
     policy_pack_config: PolicyPackConfig = None,
-    form: FormatOption = Format.TEXT,
+    form: PreviewForm = "text",
 ) -> None:
     """Show what `up` would change, and what the stack would cost."""
     from infra.engine.packs import Packs  # noqa: PLC0415
@@ -156,7 +172,7 @@ def preview(
     packs = Packs.read(policy_pack or (), policy_pack_config or ())
     kinds = Kinds(cluster, provider)
     deployment = open_deployment(stack, rehearse=rehearse, scenario=faults, kinds=kinds, packs=packs)
-    deployment.preview(as_json=form is Format.JSON)
+    deployment.preview(form)  # type: ignore[arg-type]  # validated by the option
 
 
 def refresh(

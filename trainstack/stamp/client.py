@@ -1,5 +1,6 @@
 """Files of a client's folder: a pure function of choices and version of the package."""
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -82,21 +83,25 @@ def _documents(choices: ClientChoices) -> Mapping[str, str]:
         "audit": AUDIT,
         "waivers": WAIVERS,
         "settings": stack_file.policy_settings(choices),
+        "pool": stack_file.first_pool(choices),
     }
     engine = _engine()
-    names = sorted(name.removesuffix(".j2") for name in engine.list_templates(extensions=["j2"]))
-    return {name: engine.get_template(f"{name}.j2").render(values) for name in names}
+    names = [name.removesuffix(".j2") for name in engine.list_templates(extensions=["j2"])]
+    files = sorted(name for name in names if not name.endswith(".sh"))  # scripts are parts of pipelines
+    return {name: engine.get_template(f"{name}.j2").render(values).rstrip("\n") + "\n" for name in files}
 
 
 @cache
 def _engine() -> Environment:
     """Delimiters other than `{{ }}`, which pipelines use themselves."""
-    return Environment(
+    made = Environment(
         loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, autoescape=False,  # noqa: S701 - no HTML
         variable_start_string="[[", variable_end_string="]]", block_start_string="[%", block_end_string="%]",
         comment_start_string="[#", comment_end_string="#]", trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True,
     )  # fmt: skip
+    made.filters["dedent"] = lambda text, width: re.sub(rf"(?m)^ {{{width}}}", "", text).rstrip("\n") + "\n"
+    return made
 
 
 def _of_options(choices: ClientChoices, error: UserError) -> Iterator[Problem]:

@@ -87,6 +87,12 @@ def policy_settings(choices: ClientChoices) -> str:
     return found[1] if found else ""
 
 
+def first_pool(choices: ClientChoices) -> str:
+    """The first pool, which trains and is validated on a schedule; empty without a cluster."""
+    found = re.search(r"(?m)^      pools:\n        - name: (\S+)$", text(choices, "dev"))
+    return found[1] if found else ""
+
+
 def completed(choices: ClientChoices) -> ClientChoices:
     """The choices, empty ones as in the nearest shipped stack. Raises KeyError for an unsupported pair."""
     body = _shipped(choices.profile, choices.cloud)

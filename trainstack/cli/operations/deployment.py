@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import typer
 
@@ -21,11 +22,13 @@ from rehearsal.core import faults as rehearsal_faults
 from rehearsal.projects import homes
 from trainstack.cli.clouds.choice import services_of
 from trainstack.cli.clouds.services import CloudServices
-from trainstack.cli.operations import summary
+from trainstack.cli.operations import comment, summary
 from trainstack.cli.operations.jobs_in_use import jobs_in_use, resume_queues
 from trainstack.cli.operations.preview import Preview, print_preview, print_preview_json, print_up_json
 from trainstack.cli.operations.session import UNCHANGED, Kinds, Session, finish, open_engine, refuse_rehearsed
 from trainstack.preflight.deployment import require_ready
+
+PreviewFormat = Literal["text", "json", "markdown"]
 
 
 @dataclass(kw_only=True)
@@ -120,24 +123,27 @@ class DeploySession(Session):
         known = recovery.resources(backend, self.engine.project, self.name)
         return [one["urn"] for one in validation_jobs(known)]
 
-    def preview(self, *, as_json: bool = False) -> None:
+    def preview(self, form: PreviewFormat = "text") -> None:
         """Print what would change and what the stack costs."""
-        finish(self._previewed(as_json=as_json))
+        finish(self._previewed(form))
 
     def _show(self) -> None:
         outcome = self._previewed()
         if not outcome.succeeded:
             finish(outcome)
 
-    def _previewed(self, *, as_json: bool = False) -> OperationOutcome:
+    def _previewed(self, form: PreviewFormat = "text") -> OperationOutcome:
         plan = PreviewPlan()
         show = plan.listening(self.engine.preview)
-        outcome = watched(self.engine, "preview", show, to_stderr=as_json)
+        outcome = watched(self.engine, "preview", show, to_stderr=form != "text")
         shortfalls = self._cloud.beyond(self.loaded.spec, self.faults.quotas, largest=True)
         with jobs_in_use(self.engine, self.rehearsal, self.loaded.spec) as jobs:
             lines = jobs.lines(plan.steps)
         ended = Preview(self.loaded, outcome, plan, shortfalls, datetime.date.today(), lines)
-        (print_preview_json if as_json else print_preview)(ended)
+        if form == "markdown":
+            typer.echo(comment.document(ended, judged=bool(self.engine.packs)))
+        else:
+            (print_preview_json if form == "json" else print_preview)(ended)
         return outcome
 
 
