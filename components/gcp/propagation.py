@@ -13,24 +13,24 @@ from typing import Any, Final
 
 import pulumi
 
+from infra.catalog.gcp.deploying import IAM_PAUSE_S
 from infra.errors import Problem, UserError
 
 VARIABLE: Final = "TRAINSTACK_IAM_DELAY_S"
 """Environment variable with another pause in seconds."""
-USUAL_S: Final = 120
 _MOST_S: Final = 3600
 
 
 def pause_s() -> float:
     """Seconds of each pause. Raises UserError for a variable that is no number of seconds up to an hour."""
-    given = os.environ.get(VARIABLE) or str(USUAL_S)
+    given = os.environ.get(VARIABLE) or str(IAM_PAUSE_S)
     try:
         seconds = float(given)
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds <= _MOST_S:
         rule = f"must be a number of seconds from 0 to {_MOST_S}"
-        fix = f"Unset it for the usual {USUAL_S} s."
+        fix = f"Unset it for the usual {IAM_PAUSE_S} s."
         raise UserError([Problem(VARIABLE, given, rule, fix, code="iam-delay-invalid")])
     return seconds
 

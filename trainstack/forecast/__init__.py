@@ -1,10 +1,11 @@
 """The duration of a real deployment: durations of public logs over the engine's own graph."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from infra.catalog.durations import Durations
+from infra.catalog.gcp.deploying import IAM_PAUSE_S
 from infra.catalog.rows import Duration
 from trainstack.forecast.critical_path import CriticalPath, Step, longest
 
@@ -44,7 +45,7 @@ def forecast(resources: Iterable[Mapping[str, Any]], durations: Durations) -> Fo
     paths = {}
     figures: tuple[Figure, ...] = ("seconds_min", "seconds_expected", "seconds_max")
     for figure in figures:
-        paths[figure] = longest(_step(one, durations, figure) for one in rows)
+        paths[figure] = longest(step for one in rows for step in _steps(one, durations, figure))
     unknown = {_kind(one, durations) for one in created if _duration_of(one, durations) is None}
     return Forecast(
         paths["seconds_min"].seconds,
@@ -66,14 +67,21 @@ def _kind(resource: Mapping[str, Any], durations: Durations) -> str:
     return " ".join([resource["type"], *(str(inputs.get(name)) for name in sorted(inputs_of_rows))])
 
 
-def _step(resource: Mapping[str, Any], durations: Durations, figure: Figure) -> Step:
+def _steps(resource: Mapping[str, Any], durations: Durations, figure: Figure) -> Iterator[Step]:
     after = [*resource.get("dependencies", ()), resource.get("parent")]
     provider = str(resource.get("provider") or "")
     after.append(provider.rpartition("::")[0])  # "<urn>::<id>"
+    # Hooks before a creation are pauses for IAM alone, from the time when what IAM has to apply is known (ADR
+    # 67): the member of a grant, else all that the resource depends on.
+    if "BeforeCreate" in (resource.get("resourceHooks") or {}):
+        pause = f"{resource['urn']} (pause for IAM)"
+        of_member = (resource.get("propertyDependencies") or {}).get("member") or ()
+        known = of_member if "member" in resource.get("inputs", {}) else resource.get("dependencies", ())
+        yield Step(pause, IAM_PAUSE_S, tuple(known))
+        after.append(pause)
     row = _duration_of(resource, durations)
-    return Step(
-        resource["urn"], float(getattr(row, figure)) if row else 0.0, tuple(one for one in after if one)
-    )
+    seconds = float(getattr(row, figure)) if row else 0.0
+    yield Step(resource["urn"], seconds, tuple(one for one in after if one))
 
 
 def _duration(seconds: float) -> str:

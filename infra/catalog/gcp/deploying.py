@@ -16,6 +16,8 @@ PUBLISHER: Final = "serviceAccount:billing-budget-alert@system.gserviceaccount.c
 Source: Organization Policy documentation, "Restrict identities with domain-restricted sharing", which lists
 it; the Budget API grants it the topic when it is connected, which requires the caller's
 `pubsub.topics.setIamPolicy`."""
+IAM_PAUSE_S: Final = 120
+"""Seconds of a pause before what needs a change of IAM (ADR 67)."""
 _TABLES: Final = Path(__file__).parent / "tables"
 
 

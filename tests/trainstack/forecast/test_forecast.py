@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.catalog.durations import Durations
+from infra.catalog.gcp.deploying import IAM_PAUSE_S
 from infra.catalog.rows import Duration
 from trainstack.forecast import forecast
 from trainstack.forecast.critical_path import Step, longest
@@ -73,6 +74,24 @@ def test_a_forecast_follows_dependencies_parents_and_providers() -> None:
     assert (found.shortest, found.expected.seconds, found.longest) == (360, 720, 1080)
     assert found.path == "cluster 10 min 00 s > child 2 min 00 s"
     assert found.unknown == ("kubernetes:core/v1:Pod",)
+
+
+def test_pauses_for_iam_begin_when_what_it_applies_is_known() -> None:
+    hooks = {"BeforeCreate": ["gcp:sql/user:User_user_before_create_0"]}
+    database = resource("database", "gcp:sql/databaseInstance:DatabaseInstance")
+    user = resource("user", "gcp:sql/user:User", dependencies=[database["urn"]], resourceHooks=hooks)
+    durations = logged("gcp:sql/databaseInstance:DatabaseInstance", 300)
+    assert forecast([database, user], durations).expected.seconds == 300 + IAM_PAUSE_S
+    agent = resource("agent", "gcp:projects/serviceIdentity:ServiceIdentity")
+    granted = resource(
+        "use",
+        "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
+        dependencies=[database["urn"], agent["urn"]],
+        inputs={"member": "serviceAccount:a"},
+        propertyDependencies={"member": [agent["urn"]]},
+        resourceHooks=hooks,
+    )
+    assert forecast([database, agent, granted], durations).expected.seconds == 300
 
 
 def test_a_forecast_names_unknown_parts_and_bounds_nothing_by_its_middle() -> None:
