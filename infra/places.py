@@ -41,7 +41,12 @@ def client_folder() -> Path | None:
         here = Path.cwd()
     except OSError:  # deleted meanwhile
         return None
-    return next((folder for folder in (here, *here.parents) if _is_client(folder)), None)
+    return client_folder_at(here)
+
+
+def client_folder_at(place: Path) -> Path | None:
+    """The nearest client's folder, from a folder upwards."""
+    return next((folder for folder in (place, *place.absolute().parents) if _is_client(folder)), None)
 
 
 def _is_client(folder: Path) -> bool:

@@ -270,7 +270,9 @@ class EngineStack:
     def resources(self) -> list[dict[str, Any]]:
         """The resources of the state; secrets are encrypted. Raises UserError where it cannot be read."""
         with self._kept():
-            return list((self._stack.export_stack().deployment or {}).get("resources") or [])
+            # The SDK's own export asks for secrets in plain text.
+            state = json.loads(self._stack._run_pulumi_cmd_sync(["stack", "export"]).stdout)
+            return list((state.get("deployment") or {}).get("resources") or [])
 
     @contextmanager
     def _kept(self) -> Iterator[None]:

@@ -41,9 +41,14 @@ def files(audit: Audit) -> dict[str, bytes]:
     }
     if audit.differences is not None:
         made["differences.json"] = _json({"differences": differences(audit)})
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(made.items())}
-    made[MANIFEST] = "".join(f"{digest}  {name}\n" for name, digest in digests.items()).encode()
+    made[MANIFEST] = manifest(made)
     return made
+
+
+def manifest(files: Mapping[str, bytes]) -> bytes:
+    """Digests of files, for `sha256sum --check`."""
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())}
+    return "".join(f"{digest}  {name}\n" for name, digest in digests.items()).encode()
 
 
 def _summary(audit: Audit, inputs: Inputs) -> dict[str, Any]:

@@ -15,17 +15,19 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 _PLAIN_FILE = 0o100644 << 16
 
 
-def check_new(path: Path) -> None:
-    """Raise UserError if the path exists, or cannot be created."""
+def check_new(path: Path, option: str = "--evidence") -> None:
+    """Raise UserError if the path, the value of an option, exists or cannot be created."""
     if path.exists() or path.is_symlink():
-        raise _error(path, "exists, and evidence is never overwritten", "evidence-path-exists")
+        raise _error(option, path, "exists, and is never overwritten", "evidence-path-exists")
     if not path.parent.is_dir():
-        raise _error(path, f"cannot be created: {path.parent} is no folder", "evidence-folder-missing")
+        raise _error(
+            option, path, f"cannot be created: {path.parent} is no folder", "evidence-folder-missing"
+        )
 
 
-def write(path: Path, files: Mapping[str, bytes]) -> None:
+def write(path: Path, files: Mapping[str, bytes], option: str = "--evidence") -> None:
     """Write all files, into a ZIP file if the name ends with .zip. Raises UserError."""
-    check_new(path)
+    check_new(path, option)
     beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         if path.suffix == ".zip":
@@ -33,10 +35,11 @@ def write(path: Path, files: Mapping[str, bytes]) -> None:
         else:
             beside.mkdir()
             for name, content in files.items():
+                (beside / name).parent.mkdir(parents=True, exist_ok=True)
                 (beside / name).write_bytes(content)
         beside.rename(path)
     except OSError as error:
-        raise _error(path, f"cannot be written: {error.strerror}", "evidence-unwritable") from None
+        raise _error(option, path, f"cannot be written: {error.strerror}", "evidence-unwritable") from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
         with contextlib.suppress(OSError):
@@ -52,5 +55,5 @@ def _pack(path: Path, files: Mapping[str, bytes]) -> None:
             archive.writestr(entry, content)
 
 
-def _error(path: Path, rule: str, code: str) -> UserError:
-    return UserError([Problem(f"--evidence {path}", None, rule, _FIX, code=code)])
+def _error(option: str, path: Path, rule: str, code: str) -> UserError:
+    return UserError([Problem(f"{option} {path}", None, rule, _FIX, code=code)])

@@ -36,6 +36,7 @@ RUN_BY = {
     ("audit",): "tests/rehearsal/runs/life.py",
     ("collect",): "tests/trainstack/cli",
     ("destroy",): "tests/rehearsal/runs/life.py",
+    ("handover",): "tests/trainstack/handover",
     ("kubeconfig",): "tests/trainstack/cli",
     ("new",): "tests/trainstack/stamp",
     ("open",): "tests/trainstack/cli",

@@ -25,7 +25,7 @@ from trainstack.cli import (
     validate,
     versions,
 )
-from trainstack.cli.clients import fleet, new, report, update
+from trainstack.cli.clients import fleet, handover, new, report, update
 from trainstack.cli.jobs import run, runs
 
 app = typer.Typer(
@@ -52,7 +52,7 @@ GROUPS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
     },
     "Audit": {"audit": audit.audit, "collect": collect.collect},
     "Rehearse": {"rehearse": rehearse.app, "cluster": cluster.cluster},
-    "Clients": {"update": update.update, "fleet": fleet.app},
+    "Clients": {"update": update.update, "fleet": fleet.app, "handover": handover.handover},
 }  # fmt: skip
 """Commands by name, by panel of the help."""
 

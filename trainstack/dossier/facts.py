@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from infra.errors import Problem
@@ -70,6 +70,8 @@ class StackFacts:
     gates: Sequence[Gate] = ()
     results: Sequence[ValidationResult] = ()
     audit: "Audit | Missing" = Missing("not evaluated")
+    evidence: Mapping[str, bytes] = field(default_factory=dict)
+    """Files of an evidence bundle of the audit, by name, where they were asked for."""
     versions: "Sequence[Pinned] | Missing" = Missing("not read")
     drift: Sequence[DriftedResource] | Missing = Missing("not compared")
     advice: "Advice | Missing" = Missing("not estimated")

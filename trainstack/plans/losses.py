@@ -8,7 +8,7 @@ from infra.places import located
 from infra.quantity import parse
 
 _EXPORT = located("export them first (docs/how-to/growing.md)")
-_DATA = {
+DATA = {
     "aws:s3/bucket:Bucket": "its objects",
     "aws:efs/fileSystem:FileSystem": "its files",
     "aws:fsx/lustreFileSystem:LustreFileSystem": "files that are only on it",
@@ -29,7 +29,7 @@ def losses(steps: Iterable[PlannedStep]) -> Iterator[str]:
     for step in _deletions(steps):
         if not step.retained:
             why = f", because of {', '.join(step.changed)}" if step.operation == "replace" else ""
-            yield f"{step.name} ({_kind(step.type)}) with {_DATA[step.type]}{why}"
+            yield f"{step.name} ({_kind(step.type)}) with {DATA[step.type]}{why}"
 
 
 def retained(steps: Iterable[PlannedStep]) -> Iterator[str]:
@@ -40,7 +40,7 @@ def retained(steps: Iterable[PlannedStep]) -> Iterator[str]:
 
 
 def _deletions(steps: Iterable[PlannedStep]) -> Iterator[PlannedStep]:
-    return (one for one in steps if one.type in _DATA and one.operation in ("delete", "replace"))
+    return (one for one in steps if one.type in DATA and one.operation in ("delete", "replace"))
 
 
 def shrinks(steps: Iterable[PlannedStep]) -> Iterator[str]:
@@ -82,7 +82,7 @@ def keeps(kept: Iterable[tuple[str, str]]) -> Iterator[str]:
     """The resources with data among those that stay, by type and name: one line for each kind."""
     by_kind: dict[str, list[str]] = {}
     for kind, name in kept:
-        if kind in _DATA:
+        if kind in DATA:
             by_kind.setdefault(_kind(kind), []).append(name)
     for kind, names in sorted(by_kind.items()):
         yield f"{kind}: {', '.join(sorted(names))}"

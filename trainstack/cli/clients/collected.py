@@ -72,6 +72,8 @@ class Wanted:
     run: RunAsked = field(default_factory=RunAsked)
     folder: Path = CONFIG
     """Folder of the stack file."""
+    with_evidence: bool = False
+    """Whether the facts have an evidence bundle of the audit."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ def collect(wanted: Wanted) -> StackFacts:
     deployed = _deployed(wanted, loaded)
     if loaded is None and not deployed.rows:
         raise UserError(problems)
+    judged, evidence = _audit(wanted, deployed, now)
     exported = deployed.found
     record = exported.get(outputs.KEY)
     custom = [one for one in deployed.rows if one.get("custom")] if deployed.source == "state" else []
@@ -114,7 +117,8 @@ def collect(wanted: Wanted) -> StackFacts:
         outputs=dict(record) if isinstance(record, Mapping) else None,
         gates=found,
         results=[*_results(found, exported, deployed.rehearsal, loaded)],
-        audit=_audit(wanted.policies, deployed, now, wanted.stack),
+        audit=judged,
+        evidence=evidence,
         versions=_versions(wanted, loaded),
         drift=_drift(wanted, deployed),
         advice=_advice(asked, loaded),
@@ -192,18 +196,27 @@ def _result(pool: str, uri: str, region: str, rehearsal: Rehearsal | None) -> Va
         return ValidationResult(pool, uri, error=str(error))
 
 
-def _audit(given: PolicyFiles, deployed: _Deployed, now: datetime.datetime, stack: str) -> "Audit | Missing":
-    """The verdict on the state or the preview. Raises UserError for files of the policies that are wrong."""
+def _audit(
+    wanted: Wanted, deployed: _Deployed, now: datetime.datetime
+) -> "tuple[Audit | Missing, Mapping[str, bytes]]":
+    """The verdict on the state or the preview, with evidence where it is wanted.
+
+    Raises UserError for files of the policies that are wrong.
+    """
     if not deployed.rows:
-        return Missing(deployed.why or "the stack has no resources")
-    config, environment = _configuration(given, stack)
-    options = AuditOptions(config=config, environment=environment, waivers=given.waivers, at=now)
+        return Missing(deployed.why or "the stack has no resources"), {}
+    given = wanted.policies
+    config, environment = _configuration(given, wanted.stack)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"{stack}.json")
+        path, bundle = Path(folder, f"{wanted.stack}.json"), Path(folder, "evidence")
         path.write_text(json.dumps(deployed.file), encoding="utf-8")
         preview = deployed.source == "preview"
         sources = AuditSources(preview=path) if preview else AuditSources(state=path)
-        return audit(sources, options)
+        evidence = bundle if wanted.with_evidence else None
+        options = AuditOptions(config, environment, given.waivers, at=now, evidence=evidence)
+        found = audit(sources, options)
+        files = {one.name: one.read_bytes() for one in sorted(bundle.iterdir())} if evidence else {}
+        return found, files
 
 
 def _configuration(given: PolicyFiles, stack: str) -> tuple[Path | None, str | None]:

@@ -1,0 +1,181 @@
+"""Files with which plain Pulumi or Terraform adopt the resources of a stack (pure).
+
+Ids for imports are those of the section Import of each resource in the documentation of
+hashicorp/terraform-provider-aws and -google. They differ from the ids in a state for a few types; members of
+roles on Google Cloud have blanks in them.
+"""
+
+import functools
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from trainstack.dossier.architecture.exposure import at, merged, text
+from trainstack.dossier.architecture.parts import Row, is_counted, name_of, of_type
+
+_HELM = "kubernetes:helm.sh/v3:Release"
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """A resource that can be imported."""
+
+    urn: str
+    kind: str
+    name: str
+    """Unique among the resources of its type, also of that in Terraform."""
+    id: str
+    terraform: str
+    """Its type in Terraform; empty where it has none."""
+    terraform_id: str
+
+
+@dataclass(frozen=True)
+class Imports:
+    """What can be imported, and what cannot, with the reason."""
+
+    adopted: Sequence[Adopted]
+    left: Sequence[tuple[str, str]]
+    """URN and reason."""
+
+    def pulumi(self) -> str:
+        """Content for `pulumi import --file` (pkg/cmd/pulumi/operations/import.go, CLI 3.259.0)."""
+        rows = [{"type": one.kind, "name": one.name, "id": one.id} for one in self.adopted]
+        return json.dumps({"resources": rows}, indent=1) + "\n"
+
+    def terraform(self) -> str:
+        """Import blocks, for `terraform plan -generate-config-out=FILE` (Terraform 1.5 or later)."""
+        return "\n".join(
+            f"import {{\n  to = {one.terraform}.{_identifier(one.name)}\n"
+            f"  id = {_quoted(one.terraform_id)}\n}}\n"
+            for one in self.adopted
+            if one.terraform
+        )
+
+
+def imports(resources: Sequence[Row], stack: str) -> Imports:
+    """The imports of the resources of a state."""
+    adopted: list[Adopted] = []
+    left: list[tuple[str, str]] = []
+    taken: set[tuple[str, str]] = set()
+    for row in sorted((row for row in resources if is_counted(row)), key=lambda row: str(row["urn"])):
+        kind, found = of_type(row["urn"]), row.get("id")
+        if kind.startswith("pulumi-python:"):
+            left.append((row["urn"], "it exists only in the state, as the record of a validation"))
+        elif not isinstance(found, str) or not found:
+            left.append((row["urn"], "it has no id yet"))
+        else:
+            known = _terraform(kind)
+            name = _unique(name_of(row["urn"], stack), known or kind, taken)
+            form = _IDS.get(kind) or (_member if re.search(r"I(AM|am)Member$", kind) else None)
+            plain = form(row) if form else found
+            tf_id = _kubernetes(row) if kind.startswith("kubernetes:") else plain
+            adopted.append(Adopted(row["urn"], kind, name, plain, known, tf_id))
+            if not known:
+                left.append((row["urn"], "Terraform has no type of it that can be imported; Pulumi has"))
+    return Imports(adopted, left)
+
+
+def _unique(name: str, kind: str, taken: set[tuple[str, str]]) -> str:
+    made, count = name, 1
+    while (kind, _identifier(made)) in taken:
+        count += 1
+        made = f"{name}-{count}"
+    taken.add((kind, _identifier(made)))
+    return made
+
+
+def _identifier(name: str) -> str:
+    """A name as Terraform allows it."""
+    made = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    return made if re.match(r"[A-Za-z_]", made) else f"_{made}"
+
+
+def _quoted(content: str) -> str:
+    """A string of HCL, in which `${` and `%{` would be templates."""
+    return json.dumps(content).replace("${", "$${").replace("%{", "%%{")
+
+
+@functools.cache
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("terraform.toml").read_text(encoding="utf-8"))
+
+
+def _terraform(kind: str) -> str:
+    """The type in Terraform, by the table or by the rule of the bridge; empty without one."""
+    if kind == _HELM:
+        return "helm_release"
+    cloud = kind.partition(":")[0]
+    if cloud == "kubernetes":
+        return "kubernetes_manifest"
+    if cloud not in _table():
+        return ""
+    table = _table()[cloud]
+    if kind in table["types"]:
+        return str(table["types"][kind])
+    module, _, name = kind.split(":")[1].partition("/")
+    middle = table["modules"].get(module, module)
+    words = re.sub("^iAM", "iam", name).replace("IAM", "Iam")
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", words).lower()
+    return "_".join(filter(None, ("aws" if cloud == "aws" else "google", middle, snake)))
+
+
+def _kubernetes(row: Row) -> str:
+    """Id of a kubernetes_manifest, and of a Helm release."""
+    kind = of_type(row["urn"])
+    if kind == _HELM:
+        return str(row["id"])
+    group, _, name = kind.removeprefix("kubernetes:").partition(":")
+    version = group.removeprefix("core/")
+    namespace, _, own = str(row["id"]).rpartition("/")
+    where = f"namespace={namespace}," if namespace else ""
+    return f"apiVersion={version},kind={name},{where}name={own}"
+
+
+def _member(row: Row) -> str:
+    """A member of a role on Google Cloud: resource, role and member with blanks between them."""
+    role, member = text(row, "role"), text(row, "member")
+    head = str(row["id"]).removesuffix(f"/{role}/{member}").removesuffix("/")
+    if of_type(row["urn"]) == "gcp:pubsub/topicIAMMember:TopicIAMMember":
+        head = head[head.rindex("projects/") :]
+    return " ".join((head, role, member))
+
+
+def _route(row: Row) -> str:
+    names = ("destinationCidrBlock", "destinationIpv6CidrBlock", "destinationPrefixListId")
+    far = next((text(row, name) for name in names if text(row, name)), "")
+    return f"{text(row, 'routeTableId')}_{far}"
+
+
+def _tag(row: Row) -> str:
+    return f"{text(row, 'autoscalingGroupName')},{at(merged(row), 'tag.key')}"
+
+
+def _identity(row: Row) -> str:
+    return f"{text(row, 'clusterName')},{row['id']}"
+
+
+def _association(row: Row) -> str:
+    return f"{text(row, 'subnetId') or text(row, 'gatewayId')}/{text(row, 'routeTableId')}"
+
+
+def _user(row: Row) -> str:
+    return "/".join(text(row, key) for key in ("project", "instance", "name"))
+
+
+_IDS: Mapping[str, Callable[[Row], str]] = {
+    "aws:autoscaling/tag:Tag": _tag,
+    "aws:ec2/route:Route": _route,
+    "aws:ec2/routeTableAssociation:RouteTableAssociation": _association,
+    "aws:ec2/subnetCidrReservation:SubnetCidrReservation": lambda row: f"{text(row, 'subnetId')}:{row['id']}",
+    "aws:eks/podIdentityAssociation:PodIdentityAssociation": _identity,
+    "gcp:projects/iAMAuditConfig:IAMAuditConfig": lambda row: str(row["id"]).replace("/audit_config/", " "),
+    "gcp:servicenetworking/connection:Connection": lambda row: unquote(str(row["id"])),
+    "gcp:sql/user:User": _user,
+}
+"""Ids for imports that differ from those in a state."""
