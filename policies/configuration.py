@@ -68,6 +68,14 @@ def read(
     return named[environment] if environment else made
 
 
+def environments(path: Path) -> tuple[str, ...]:
+    """The names of the environments in a file. Raises UserError for a file that cannot be read."""
+    from policies import yaml_file  # noqa: PLC0415
+
+    found = yaml_file.load(path, frozenset({*_FORMS, "environments"}), _FIX).get("environments")
+    return tuple(map(str, found)) if isinstance(found, dict) else ()
+
+
 def _is_configuration(value: Any) -> bool:
     return value is None or (isinstance(value, dict) and _FORMS.keys() >= value.keys())
 

@@ -210,10 +210,6 @@ class EngineStack:
             raise UserError([Problem("stack", self._name, rule, fix, code="preview-failed")]) from error
         return dict(json.loads(done.stdout))
 
-    def differences(self, on_event: OnEvent | None = None) -> OperationOutcome:
-        """Compare the state with the cloud and change neither: the preview of a refresh."""
-        return self._run(self._stack.preview_refresh, on_event)
-
     def refresh(self, on_event: OnEvent | None = None, targets: Sequence[str] = ()) -> OperationOutcome:
         """Update the state with external changes, of the URNs `targets` only, if any."""
         return self._run(self._stack.refresh, on_event, target=[*targets], **_HISTORY)

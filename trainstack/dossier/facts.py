@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from infra.engine.plan import DriftStep
 from infra.errors import Problem
 from infra.gate import Gate
 from infra.stackspec.load import LoadedSpec
@@ -27,16 +28,6 @@ class ValidationResult:
     result: Mapping[str, Any] | None = None
     error: str = ""
     """Why the result cannot be read."""
-
-
-@dataclass(frozen=True)
-class DriftedResource:
-    """A resource that is not in the cloud as the state has it."""
-
-    urn: str
-    operation: str
-    """`update` or `delete`."""
-    paths: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -73,7 +64,7 @@ class StackFacts:
     evidence: Mapping[str, bytes] = field(default_factory=dict)
     """Files of an evidence bundle of the audit, by name, where they were asked for."""
     versions: "Sequence[Pinned] | Missing" = Missing("not read")
-    drift: Sequence[DriftedResource] | Missing = Missing("not compared")
+    drift: Sequence[DriftStep] | Missing = Missing("not compared")
     advice: "Advice | Missing" = Missing("not estimated")
     is_example: bool = True
     """Whether the question of `advice` is the default one."""

@@ -73,9 +73,9 @@ def drift_document(facts: StackFacts) -> dict[str, Any]:
         "differences": [
             {
                 "operation": "missing" if one.operation == "delete" else "changed",
-                "type": of_type(one.urn).rpartition(":")[2],
-                "name": name_of(one.urn, facts.stack),
-                "properties": [*one.paths],
+                "type": one.type.rpartition(":")[2],
+                "name": one.name.removeprefix(f"{facts.stack}-"),
+                "properties": [*one.changed],
             }
             for one in found
         ],

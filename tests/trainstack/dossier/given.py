@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from infra.engine.plan import DriftStep
 from infra.gate import gates
 from infra.stackspec import load_file
 from policies.run import AuditOptions, AuditSources, audit
 from trainstack.advice import Question, advise
-from trainstack.dossier.facts import DriftedResource, Missing, StackFacts, ValidationResult
+from trainstack.dossier.facts import Missing, StackFacts, ValidationResult
 from trainstack.versions.pins import Pin, Row
 
 AT = datetime.datetime(2026, 11, 28, 12, 0, tzinfo=datetime.UTC)
@@ -64,13 +65,7 @@ def facts(stack: str) -> StackFacts:
             Row(Pin("Kubernetes", "EKS", "1.35", "every node"), "1.36"),
             Row(Pin("chart", "kueue", "0.19.2", "nothing"), None, OSError("not reached")),
         ],
-        drift=[
-            DriftedResource(
-                next(row["urn"] for row in rows if row.get("custom") and row.get("inputs")),
-                "update",
-                ["tags"],
-            )
-        ],
+        drift=[DriftStep("update", "aws:s3/bucket:Bucket", f"{stack}-storage-datasets", ("tags",))],
         advice=advise(Question(7e9, 5e8, "lora"), (loaded.spec.cloud,), loaded.spec.region),  # type: ignore[arg-type]
     )
 

@@ -7,14 +7,13 @@ import datetime
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pulumi.automation.events import EngineEvent
-
 from infra.engine.golang import SetupError
+from infra.engine.plan import DriftStep, RefreshPlan
 from infra.engine.progress import watched
 from infra.engine.stack import EngineStack
 from infra.errors import Problem, UserError
@@ -23,6 +22,7 @@ from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
 from infra.places import CHECKOUT, CLIENT
 from infra.stackspec.load import CONFIG, LoadedSpec, load_typed, require_file
+from policies.configuration import environments
 from policies.run import AuditOptions, AuditSources, audit
 from rehearsal.client import Rehearsal
 from trainstack.advice import Question, advise
@@ -30,7 +30,8 @@ from trainstack.cli.advise import count
 from trainstack.cli.clouds.choice import services_of
 from trainstack.cli.operations.results import UnreadableError, read, uri_of
 from trainstack.cli.operations.session import open_engine
-from trainstack.dossier.facts import DriftedResource, Missing, Source, StackFacts, ValidationResult
+from trainstack.dossier.facts import Missing, Source, StackFacts, ValidationResult
+from trainstack.stamp.client import AUDIT, WAIVERS
 
 if TYPE_CHECKING:
     from policies.audit import Audit
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 _GONE = ("delete", "delete-replaced", "discard", "discard-replaced", "remove-pending-replace")
-_STEADY = ("same", "read", "refresh")
 
 
 @dataclass(frozen=True)
@@ -205,27 +205,28 @@ def _audit(
     """
     if not deployed.rows:
         return Missing(deployed.why or "the stack has no resources"), {}
-    given = wanted.policies
-    config, environment = _configuration(given, wanted.stack)
     with tempfile.TemporaryDirectory() as folder:
         path, bundle = Path(folder, f"{wanted.stack}.json"), Path(folder, "evidence")
         path.write_text(json.dumps(deployed.file), encoding="utf-8")
         preview = deployed.source == "preview"
         sources = AuditSources(preview=path) if preview else AuditSources(state=path)
         evidence = bundle if wanted.with_evidence else None
-        options = AuditOptions(config, environment, given.waivers, at=now, evidence=evidence)
+        options = replace(_configuration(wanted.policies, wanted.stack), at=now, evidence=evidence)
         found = audit(sources, options)
         files = {one.name: one.read_bytes() for one in sorted(bundle.iterdir())} if evidence else {}
         return found, files
 
 
-def _configuration(given: PolicyFiles, stack: str) -> tuple[Path | None, str | None]:
-    """The settings of the options; without them those that lie in the folder of the stacks."""
-    if given.config is not None or CLIENT or CHECKOUT is None:
-        return given.config, given.environment
-    shipped = CHECKOUT / "stacks" / "audit.yaml"
-    listed = f"\n  {stack}:" in shipped.read_text(encoding="utf-8")
-    return (shipped, given.environment or stack) if listed else (None, given.environment)
+def _configuration(given: PolicyFiles, stack: str) -> AuditOptions:
+    """The files of the options; without settings those of the folder that name the stack."""
+    config, environment, waivers = given.config, given.environment, given.waivers
+    if config is None and (folder := CLIENT or CHECKOUT):
+        path = folder / (AUDIT if CLIENT else "stacks/audit.yaml")
+        if path.is_file() and (environment or stack) in environments(path):
+            config, environment = path, environment or stack
+    if waivers is None and CLIENT and (CLIENT / WAIVERS).is_file():
+        waivers = CLIENT / WAIVERS
+    return AuditOptions(config, environment, waivers)
 
 
 def _versions(wanted: Wanted, loaded: LoadedSpec | None) -> "Sequence[Pinned] | Missing":
@@ -242,42 +243,17 @@ def _versions(wanted: Wanted, loaded: LoadedSpec | None) -> "Sequence[Pinned] | 
         return Missing(_first_line(error))
 
 
-def _drift(wanted: Wanted, deployed: _Deployed) -> Sequence[DriftedResource] | Missing:
+def _drift(wanted: Wanted, deployed: _Deployed) -> Sequence[DriftStep] | Missing:
     if deployed.source != "state" or deployed.engine is None:
         return Missing("nothing is deployed")
     if not wanted.drift:
         return Missing("not compared (--no-drift)")
-    found: dict[str, DriftedResource] = {}
-
-    def take(event: EngineEvent) -> None:
-        done = event.res_outputs_event
-        if done is None:
-            return
-        step = done.metadata
-        operation = str(getattr(step.op, "value", step.op))
-        if operation not in _STEADY:
-            paths = sorted(step.detailed_diff or dict.fromkeys(step.diffs or ()))
-            found[step.urn] = DriftedResource(step.urn, operation, paths)
-
-    outcome = watched(
-        deployed.engine, "compare with the cloud", _listening(deployed.engine, take), to_stderr=True
-    )
+    plan = RefreshPlan()
+    outcome = watched(deployed.engine, "drift", plan.listening(deployed.engine.drift), to_stderr=True)
     if not outcome.succeeded:
-        return Missing(
-            next((one.partition("\n")[0] for one in outcome.errors if one), "the comparison failed")
-        )
-    return [found[urn] for urn in sorted(found)]
-
-
-def _listening(engine: EngineStack, take: Any) -> Any:
-    def run(on_event: Any) -> Any:
-        def both(event: EngineEvent) -> None:
-            take(event)
-            on_event(event)
-
-        return engine.differences(both)
-
-    return run
+        errors = [one.partition("\n")[0] for one in outcome.errors if one]
+        return Missing(next(iter(errors), "the comparison failed"))
+    return sorted(plan.steps, key=lambda one: (one.type, one.name))
 
 
 def _advice(asked: Question, loaded: LoadedSpec | None) -> Any:
