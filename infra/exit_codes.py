@@ -61,7 +61,7 @@ OF_COMMAND: Mapping[str, Mapping[int, str]] = {
         ExitCode.UNDETERMINED: "no violation, but undetermined results",
         ExitCode.EXPIRED_WAIVERS: "only violations with expired waivers",
     },
-    "update": {ExitCode.FAILED: "conflicts; nothing was changed"},
+    "update": {ExitCode.FAILED: "conflicts, or an approval is missing; nothing was changed"},
     "fleet": {
         ExitCode.FAILED: "a stack failed or was not started",
         ExitCode.VIOLATIONS: "a mandatory policy is violated, or there is drift",

@@ -1,7 +1,7 @@
 """`trainstack rehearse seed`: register resources that a program refers to and does not make."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +33,19 @@ def seed(file: Path, folder: Path | None) -> str:
 def _resources(file: Path) -> Iterator[dict[str, Any]]:
     content = _content(file)
     exported = isinstance(content, dict) and "deployment" in content
-    rows = (content["deployment"] or {}).get("resources") if exported else content
-    if not isinstance(rows, list):
+    found = (content["deployment"] or {}).get("resources") if exported else content
+    if not isinstance(found, list):
         raise UserError([Problem(str(file), None, "is no list of resources", _FORM, code="seed-not-a-list")])
+    yield from rows(found, file.name, exported=exported)
+
+
+def rows(resources: Sequence[Any], source: str, *, exported: bool = True) -> Iterator[dict[str, Any]]:
+    """The form that `Rehearsal.seed` takes; of an exported state, resources of clouds alone.
+
+    Raises UserError with every problem; `source` names them there.
+    """
     problems = []
-    for index, row in enumerate(rows):
+    for index, row in enumerate(resources):
         if exported and not (
             row.get("custom") and str(row.get("type")).startswith(_CLOUDS) and row.get("id")
         ):
@@ -52,7 +60,7 @@ def _resources(file: Path) -> Iterator[dict[str, Any]]:
         else:
             rule = code = ""
         if rule:
-            problems.append(Problem(f"{file.name}[{index}]", row, rule, _FORM, code=code))
+            problems.append(Problem(f"{source}[{index}]", row, rule, _FORM, code=code))
             continue
         yield {
             key: _without_secrets(row[key])

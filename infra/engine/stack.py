@@ -242,6 +242,13 @@ class EngineStack:
             file.flush()
             self._stack._run_pulumi_cmd_sync(["stack", "import", "--file", file.name])
 
+    def replace_state(self, deployment: Mapping[str, Any]) -> None:
+        """Give the stack another state. Raises UserError where the engine refuses it."""
+        with self._kept(), tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({"version": 3, "deployment": deployment}, file)
+            file.flush()
+            self._stack._run_pulumi_cmd_sync(["stack", "import", "--file", file.name])
+
     def ask_lock(self, on_event: OnEvent | None = None) -> OperationOutcome:
         """Take the lock of the stack and give it back; `locked` where another operation has it.
 

@@ -92,10 +92,10 @@ def printable(text: str) -> str:
     return "".join(ascii(one)[1:-1] if unicodedata.category(one) in _CONTROLLING else one for one in text)
 
 
-def print_lines(lines: Iterable[str]) -> None:
-    """Print each text on a line of its own."""
+def print_lines(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print each text on a line of its own; `err`: to stderr."""
     for line in lines:
-        typer.echo(printable(line))
+        typer.echo(printable(line), err=err)
 
 
 def print_table(

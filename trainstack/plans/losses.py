@@ -26,10 +26,9 @@ DATA = {
 
 def losses(steps: Iterable[PlannedStep]) -> Iterator[str]:
     """One line for each resource with data that is deleted or replaced."""
-    for step in _deletions(steps):
-        if not step.retained:
-            why = f", because of {', '.join(step.changed)}" if step.operation == "replace" else ""
-            yield f"{step.name} ({_kind(step.type)}) with {DATA[step.type]}{why}"
+    for step in endangered(steps):
+        why = f", because of {', '.join(step.changed)}" if step.operation == "replace" else ""
+        yield f"{step.name} ({_kind(step.type)}) with {DATA[step.type]}{why}"
 
 
 def retained(steps: Iterable[PlannedStep]) -> Iterator[str]:
@@ -37,6 +36,11 @@ def retained(steps: Iterable[PlannedStep]) -> Iterator[str]:
     for step in _deletions(steps):
         if step.retained:
             yield f"{step.name} ({_kind(step.type)}) outside of the stack, billed until it is deleted"
+
+
+def endangered(steps: Iterable[PlannedStep]) -> Iterator[PlannedStep]:
+    """The steps that delete or replace a resource with data, and do not leave it in the cloud."""
+    return (one for one in _deletions(steps) if not one.retained)
 
 
 def _deletions(steps: Iterable[PlannedStep]) -> Iterator[PlannedStep]:

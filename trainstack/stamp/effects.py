@@ -5,21 +5,23 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from infra import cost
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
-from infra.stackspec.load import load_deployed, stacks
+from infra.stackspec.load import load_deployed, load_file, stacks
+from rehearsal.projects.project import read
+from trainstack.stamp.verdict import Judging, Verdict
 
 SPECS = ("Pulumi.yaml", "Pulumi.*.yaml", "clients/*.yaml", "policies/*.yaml")
 """Files that decide what a stack is, and how it is judged."""
 
 
 @dataclass(frozen=True)
-class Price:
+class MonthlyPrice:
     """US dollars per month."""
 
     minimum_usd: float
@@ -34,18 +36,35 @@ class StackEffect:
     stack: str
     values: Sequence[tuple[str, Any, Any]]
     """Path, value before and value after; None where there is none."""
-    before: Price | None
-    after: Price | None
+    before: MonthlyPrice | None
+    after: MonthlyPrice | None
     broken: Sequence[Problem] = ()
     """Rules that the stack breaks after the change, and not before."""
+    verdict_before: Verdict | None = None
+    verdict_after: Verdict | None = None
+    """Of the policies, on what the program plans; None where one of the two specs cannot be loaded."""
+
+    @property
+    def plan(self) -> list[tuple[str, str]]:
+        """Planned resources that differ: `add`, `change` or `remove`, and type and name."""
+        if self.verdict_before is None or self.verdict_after is None:
+            return []
+        old, new = self.verdict_before.plan, self.verdict_after.plan
+        return [
+            (("add" if one not in old else "remove" if one not in new else "change"), one)
+            for one in sorted(old.keys() | new.keys())
+            if old.get(one) != new.get(one)
+        ]
 
 
 def effects(folder: Path, changes: Mapping[str, str | None], today: datetime.date) -> list[StackEffect]:
     """The effects on every stack of the folder that they concern."""
+    judged = any(name.startswith("policies/") for name in changes)
     with changed_copy(folder, {}) as before, changed_copy(folder, changes) as after:
         names = sorted({*stacks(before), *stacks(after)})
-        found = [_effect(name, before, after, today) for name in names]
-    return [one for one in found if one.values or one.broken or one.before != one.after]
+        effects = [_effect(name, before, after, today) for name in names]
+        found = [one for one in effects if judged or one.values or one.broken or one.before != one.after]
+        return _with_verdicts(found, before, after)
 
 
 @contextmanager
@@ -64,6 +83,33 @@ def changed_copy(folder: Path, changes: Mapping[str, str | None]) -> Iterator[Pa
                 (copy / file).parent.mkdir(parents=True, exist_ok=True)
                 (copy / file).write_text(text, encoding="utf-8")
         yield copy
+
+
+def _with_verdicts(found: Sequence[StackEffect], before: Path, after: Path) -> list[StackEffect]:
+    """The effects with the verdicts of the policies, on both sides at once."""
+    names = [one.stack for one in found if all(_is_sound(one.stack, folder) for folder in (before, after))]
+    if not names:
+        return [*found]
+    spec = load_file(names[0], after).spec
+    kind = spec.cloud, spec.layout.profile
+    with Judging(*kind) as on_before, Judging(*kind) as on_after:
+        old, new = (
+            judging.verdicts(_texts(folder), read(folder).name, names)
+            for judging, folder in ((on_before, before), (on_after, after))
+        )
+    return [
+        replace(one, verdict_before=old.get(one.stack), verdict_after=new.get(one.stack)) for one in found
+    ]
+
+
+def _is_sound(stack: str, folder: Path) -> bool:
+    spec, problems = _loaded(stack, folder)
+    return spec is not None and not problems
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}
 
 
 def _effect(stack: str, before: Path, after: Path, today: datetime.date) -> StackEffect:
@@ -93,9 +139,9 @@ def _values(old: StackSpec, new: StackSpec) -> list[tuple[str, Any, Any]]:
     ]
 
 
-def _price(spec: StackSpec, today: datetime.date) -> Price:
+def _price(spec: StackSpec, today: datetime.date) -> MonthlyPrice:
     found = cost.estimate(spec, today)
-    return Price(found.minimum, found.expected, found.maximum)
+    return MonthlyPrice(found.minimum, found.expected, found.maximum)
 
 
 def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -7,6 +7,7 @@ The folder of the program is not the client's: Python would import packages ther
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from infra.engine.golang import SetupError
@@ -36,16 +37,27 @@ runtime:
 """
 
 
-def link(folder: Path) -> None:
+@dataclass(frozen=True)
+class Installation:
+    """Folder of the packages, and the virtual environment that has them; default: this process's."""
+
+    packages: Path = PACKAGES
+    prefix: Path = Path(sys.prefix)
+
+
+THIS = Installation()
+
+
+def link(folder: Path, program: Installation = THIS) -> None:
     """Write what is missing or of another installation. Raises SetupError where that is not possible."""
-    python = Path(sys.prefix, "bin", "python")
+    python = program.prefix / "bin" / "python"
     if not python.exists():
         fix = "Install trainstack into an environment of its own: uv tool, pipx, or venv."
         raise SetupError(f"Pulumi needs {python} to run the program, which does not exist", fix)
     files = {
         f"{STATE_NAME}/.gitignore": "*\n",
-        f"{PROGRAM}/__main__.py": _STUB.format(packages=str(PACKAGES), module="stacks"),
-        f"{POLICIES}/__main__.py": _STUB.format(packages=str(PACKAGES), module="policies"),
+        f"{PROGRAM}/__main__.py": _STUB.format(packages=str(program.packages), module="stacks"),
+        f"{POLICIES}/__main__.py": _STUB.format(packages=str(program.packages), module="policies"),
         f"{POLICIES}/PulumiPolicy.yaml": _PACK,
     }
     try:
@@ -53,7 +65,7 @@ def link(folder: Path) -> None:
             _write(folder / name, text)
         # Pulumi resolves the option from the project's folder and, for dynamic resources, from the program's.
         for name in (VENV, f"{PROGRAM}/{VENV}"):
-            _link(folder / name, sys.prefix)
+            _link(folder / name, str(program.prefix))
         _link(folder / SCHEMA, str(json_schema.PATH))
     except OSError as error:
         fix = f"Make {folder / STATE_NAME} a folder that you can write to, or remove it."

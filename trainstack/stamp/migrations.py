@@ -19,7 +19,7 @@ Path = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Step:
+class MigrationStep:
     """A change of the form of specs."""
 
     name: str
@@ -29,16 +29,16 @@ class Step:
     """Text and the path of the spec in it; the new text."""
 
 
-STEPS: Sequence[Step] = ()
+STEPS: Sequence[MigrationStep] = ()
 """In the order of versions. None yet: 0.1.0 is the first version with a lock."""
 
 
-def pending(version: str, installed: str, steps: Sequence[Step] = STEPS) -> list[Step]:
+def pending(version: str, installed: str, steps: Sequence[MigrationStep] = STEPS) -> list[MigrationStep]:
     """The steps from one version to another."""
     return [one for one in steps if Version(version) < Version(one.version) <= Version(installed)]
 
 
-def migrated(name: str, text: str, steps: Iterable[Step]) -> str:
+def migrated(name: str, text: str, steps: Iterable[MigrationStep]) -> str:
     """The text of a file after the steps; of one without a spec unchanged."""
     root = next((root for pattern, root in SPEC_FILES.items() if fnmatch(name, pattern)), None)
     if root is not None:

@@ -12,7 +12,7 @@ from trainstack.stamp import lock, migrations, transaction
 from trainstack.stamp.lock import Stamp
 from trainstack.stamp.merge.folder import FolderMerge, merged_folder, text_of
 from trainstack.stamp.merge.outcome import Labels, MergedText
-from trainstack.stamp.migrations import STEPS, Step
+from trainstack.stamp.migrations import STEPS, MigrationStep
 
 Render = Callable[[Mapping[str, JsonValue]], Mapping[str, str]]
 """Texts by name in the client's folder, from the answers of a lock."""
@@ -25,7 +25,7 @@ class Renewal:
     old: Stamp
     new: Stamp
     merge: FolderMerge
-    steps: Sequence[Step]
+    steps: Sequence[MigrationStep]
 
     @property
     def labels(self) -> Labels:
@@ -50,7 +50,7 @@ class Renewal:
         transaction.apply(folder, self.merge.before, {**self.changes, **recorded, **gone})
 
 
-def prepared(folder: Path, render: Render, *, steps: Sequence[Step] = STEPS) -> Renewal:
+def prepared(folder: Path, render: Render, *, steps: Sequence[MigrationStep] = STEPS) -> Renewal:
     """Merge a client's folder with a new rendering of its answers.
 
     Raises UserError for a lock, an answer or a file that cannot be used.

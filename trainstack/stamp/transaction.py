@@ -39,7 +39,7 @@ def exclusive(folder: Path) -> Iterator[None]:
 
 
 def interrupted(folder: Path) -> bool:
-    """Whether an update was killed after it had decided on its changes."""
+    """True after an update that was killed with its changes decided."""
     return (folder / JOURNAL).is_file()
 
 

@@ -2,6 +2,7 @@
 
 import datetime
 import gc
+import hashlib
 import json
 import multiprocessing
 import os
@@ -10,7 +11,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -33,6 +34,8 @@ class Verdict:
     counts: Mapping[str, int]
     """Outcomes by result, such as `pass`."""
     violations: Sequence[str] = ()
+    plan: Mapping[str, str] = field(default_factory=dict)
+    """Digests of the planned inputs, by type and name, to compare two plans."""
 
     @property
     def line(self) -> str:
@@ -119,4 +122,20 @@ def _judged(folder: Path, project: str, stack: str) -> Verdict:
         for one in outcomes
         if one.result == "fail" and not one.advisory
     ]
-    return Verdict(len(resources), dict(Counter(one.result for one in outcomes)), violations)
+    plan = {f"{one.kind} {one.name}": _digest(one.props) for one in resources}
+    return Verdict(len(resources), dict(Counter(one.result for one in outcomes)), violations, plan)
+
+
+def _digest(properties: object) -> str:
+    return hashlib.sha256(json.dumps(_comparable(properties)).encode()).hexdigest()
+
+
+def _comparable(value: Any) -> Any:
+    """A value without the order of its keys, and without the reasons why parts of it are unknown."""
+    from policies.resource import is_unknown  # noqa: PLC0415
+
+    if is_unknown(value):
+        return "unknown"
+    if isinstance(value, dict):
+        return sorted((str(key), _comparable(one)) for key, one in dict.items(value))
+    return [_comparable(one) for one in value] if isinstance(value, list) else repr(value)

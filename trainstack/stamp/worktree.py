@@ -31,7 +31,7 @@ def require_clean(folder: Path) -> bool:
     if rows:
         names = ", ".join(one[3:] for one in rows[:_MOST])
         more = f" and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
-        fix = "Commit them, or `git stash -u`, so that the update can be told from them; or add --dirty."
+        fix = "Commit them, or `git stash -u`, so that the update can be separated from them; or add --dirty."
         rule = f"has changes that are not committed: {names}{more}"
         raise UserError([Problem("CLIENT", str(folder), rule, fix, code="client-tree-dirty")])
     return True

@@ -6,7 +6,7 @@ from packaging.version import Version
 
 from trainstack.stamp import lock
 from trainstack.stamp.lock import Stamp
-from trainstack.stamp.migrations import STEPS, Step, migrated, pending, renamed
+from trainstack.stamp.migrations import STEPS, MigrationStep, migrated, pending, renamed
 from trainstack.stamp.renewal import prepared
 
 OLD = """\
@@ -18,7 +18,7 @@ config:
       zone: a
 """
 NEW = OLD.replace("idle_minutes", "idle_after_minutes")
-RENAME = Step(
+RENAME = MigrationStep(
     "idle-after-minutes", lock.installed(), renamed(("layout", "idle_minutes"), "idle_after_minutes")
 )
 FILE, LAYER = "Pulumi.acme-dev.yaml", "clients/acme.yaml"
@@ -33,7 +33,7 @@ def test_a_key_gets_its_new_name_with_value_and_comments() -> None:
 
 
 def test_steps_are_those_between_two_versions() -> None:
-    steps = [Step(name, name, renamed(("a",), "b")) for name in ("0.2.0", "0.3.0", "0.10.0")]
+    steps = [MigrationStep(name, name, renamed(("a",), "b")) for name in ("0.2.0", "0.3.0", "0.10.0")]
     assert [one.name for one in pending("0.2.0", "0.10.0", steps)] == ["0.3.0", "0.10.0"]
     assert pending("0.10.0", "0.10.0", steps) == []
 

@@ -1,8 +1,8 @@
 """`trainstack update`: merge a client's folder with the rendering of the installed version."""
 
-import dataclasses
 import datetime
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,21 +13,10 @@ from infra.exit_codes import ExitCode
 from trainstack.cli.output import Format, FormatOption, print_json, print_lines, require_terminal
 
 if TYPE_CHECKING:
-    from trainstack.stamp.effects import StackEffect
+    from trainstack.cli.clients.update_report import UpdateReport
     from trainstack.stamp.renewal import Renewal
 
 SCHEMA = "trainstack.update/1"
-_MOST_VALUES = 20
-_KEPT = {
-    "deleted-by-you": "you deleted it; the template's change of it is not applied",
-    "exists-already": "yours; the template has a new file of that name, which is not written",
-    "dropped-by-template": "the template no longer has it; you edited it, so it stays",
-}
-_NOTES = {
-    "removed-by-you": "you removed it; the template's change of it is not applied",
-    "edited-by-you": "the template no longer has it; you edited it, so it stays",
-    "comment-edited-by-you": "you and the template changed its comment; yours stays",
-}
 Client = Annotated[
     Path | None, typer.Argument(metavar="[CLIENT]", help="Folder of the client; default: the one around.")
 ]
@@ -38,6 +27,34 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes, and m
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change without confirmation.")]
 Conflicts = Annotated[
     bool, typer.Option("--conflicts", help="Write files with conflicts, too, with markers in them.")
+]
+Prove = Annotated[
+    bool,
+    typer.Option(
+        "--prove",
+        help="Run the new program against the state of each deployed stack, in a rehearsal; show what it "
+        "updates, replaces and drains.",
+    ),
+]
+State = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--state",
+        help="With --prove: file of `pulumi stack export --file FILE`; default: read from the backend.",
+        metavar="FILE",
+    ),
+]
+Older = Annotated[
+    Path | None,
+    typer.Option(
+        "--older",
+        help="With --prove: environment of the version that deployed the stacks; its own steps are pending.",
+        metavar="DIR",
+    ),
+]
+Approve = Annotated[
+    list[str] | None,
+    typer.Option("--approve", help="With --prove: accept the end of a resource with data.", metavar="NAME"),
 ]
 Dirty = Annotated[bool, typer.Option("--dirty", help="Accept changes that are not committed.")]
 
@@ -50,17 +67,24 @@ def update(
     yes: Yes = False,
     conflicts: Conflicts = False,
     dirty: Dirty = False,
+    prove: Prove = False,
+    state: State = None,
+    older: Older = None,
+    approve: Approve = None,
     form: FormatOption = Format.TEXT,
 ) -> None:
     """Bring a client's folder to the installed version; what the client edited stays.
 
     Shows changed files, values of stacks and prices first. A conflict writes nothing without --conflicts.
+    With --prove, a replacement or deletion of a resource with data writes nothing without --approve.
     """
+    from trainstack.cli.clients.update_report import UpdateReport  # noqa: PLC0415
     from trainstack.stamp import environment, renewal, transaction, worktree  # noqa: PLC0415
     from trainstack.stamp.effects import effects  # noqa: PLC0415
 
     folder = _folder(client)
     _require_version(to)
+    _require_prove(prove, {"--state": state, "--older": older, "--approve": approve})
     with transaction.exclusive(folder):
         if not dry_run and (finished := transaction.recover(folder)):
             typer.echo(f"Finished an update that was killed: {len(finished)} files", err=True)
@@ -68,30 +92,70 @@ def update(
             worktree.require_clean(folder)
         found = renewal.prepared(folder, _rendered)
         settled = {name: text for name, text in found.changes.items() if name not in found.merge.conflicts}
-        changed = effects(folder, settled, datetime.date.today())
-        stopped = bool(found.merge.conflicts) and not conflicts
-        broken = [problem for one in changed for problem in one.broken]
-        stopped = stopped or (bool(broken) and not conflicts)
+        report = UpdateReport(folder, found, effects(folder, settled, datetime.date.today()))
+        decided = conflicts or not (found.merge.conflicts or report.broken)
+        if prove and decided and not found.merge.conflicts:
+            report = _proven(report, settled, state or (), older, approve or ())
+        stopped = not decided or bool(report.missing or report.errors)
         writes = not (dry_run or stopped or found.is_current)
-        if form is Format.JSON and writes and not yes:
-            require_terminal()
-        if form is Format.TEXT:
-            print_lines(_lines(folder, found, changed))
         if writes and not yes:
             require_terminal()
+        if form is Format.TEXT or (writes and not yes):
+            print_lines(report.lines(), err=form is Format.JSON)
+        if writes and not yes:
             typer.confirm(f"Write {len(found.changes)} files into {folder}?", abort=True, err=True)
         if writes:
             found.write(folder)
             environment.link(folder)
     if form is Format.JSON:
-        print_json(SCHEMA, _document(folder, found, changed, written=writes))
-    if stopped and broken and not found.merge.conflicts:
-        raise UserError(broken)
+        print_json(SCHEMA, report.document(written=writes))
     if stopped:
-        typer.echo("Nothing was written. Add --conflicts to get files with markers in them.", err=True)
-        raise typer.Exit(ExitCode.FAILED)
+        _stop(report)
     if form is Format.TEXT:
         typer.echo(_end(found, written=writes))
+
+
+def _stop(report: "UpdateReport") -> None:
+    """Raise what ends an update that writes nothing."""
+    if report.found.merge.conflicts:
+        typer.echo("Nothing was written. Add --conflicts to get files with markers in them.", err=True)
+    elif report.missing:
+        names = " ".join(f"--approve {name}" for name in report.missing)
+        typer.echo(f"Nothing was written: resources with data end. To accept it: {names}", err=True)
+    elif report.broken:
+        raise UserError(report.broken)
+    raise typer.Exit(ExitCode.FAILED)
+
+
+def _require_prove(prove: bool, given: Mapping[str, object]) -> None:
+    """Raise UserError for options of a proof without one, and where none is possible."""
+    from rehearsal.projects.homes import require_linux  # noqa: PLC0415
+
+    if prove:
+        require_linux("--prove")
+    problems = [
+        Problem(name, None, "is an option of a proof", "Add --prove.", code="option-needs-prove")
+        for name, value in given.items()
+        if value and not prove
+    ]
+    if problems:
+        raise UserError(problems)
+
+
+def _proven(
+    report: "UpdateReport",
+    changes: Mapping[str, str | None],
+    files: Sequence[Path],
+    older: Path | None,
+    approved: Sequence[str],
+) -> "UpdateReport":
+    """The report with the replays of all deployed stacks. Raises UserError for states that cannot be used."""
+    from trainstack.replay import runs  # noqa: PLC0415
+
+    installation = runs.older_installation(older) if older else None
+    states, empty = runs.states(report.folder, files)
+    replays = [runs.replayed(one, report.folder, changes, installation) for one in states]
+    return replace(report, replays=replays, approved=approved, unproven=empty)
 
 
 def _folder(client: Path | None) -> Path:
@@ -120,54 +184,6 @@ def _rendered(answers: Any) -> Any:
     return client.render(choices.of_answers(answers)).texts
 
 
-def _lines(folder: Path, found: "Renewal", changed: "list[StackEffect]") -> Iterator[str]:
-    if found.is_current:
-        return
-    yield f"{folder.name}: {found.old.version} to {found.new.version}"
-    yield from (f"  step    {one.name}" for one in found.steps)
-    for effect in changed:
-        yield from _effect_lines(effect)
-    yield from (f"  {kind:<7} {name}" for name, kind in _kinds(found))
-    for name, kept in found.merge.kept.items():
-        more = f"; it may be {kept.renamed_to} now" if kept.renamed_to else ""
-        yield f"  keep    {name}: {_KEPT[kept.reason]}{more}"
-    for name, merged in found.merge.files.items():
-        for note in merged.notes if merged else ():
-            line = f":{note.line}" if note.line else ""
-            yield f"  note    {name}{line} {note.key}: {_NOTES[note.reason]}"
-    for name, merged in found.merge.conflicts.items():
-        for one in merged.conflicts:
-            yield f"  conflict {name}:{one.line} {one.key} (line {one.template_line} of the new rendering)"
-            for side, text in (("yours", one.yours), ("before", one.base), ("template", one.template)):
-                yield from (f"    {side:<9} {line}" for line in text.splitlines() or ["(removed)"])
-
-
-def _kinds(found: "Renewal") -> Iterator[tuple[str, str]]:
-    """Changed files, each with `add`, `change` or `remove`."""
-    for name, text in found.changes.items():
-        yield name, "remove" if text is None else "add" if found.merge.before[name] is None else "change"
-
-
-def _effect_lines(effect: "StackEffect") -> Iterator[str]:
-    yield f"  stack {effect.stack}"
-    for path, before, after in effect.values[:_MOST_VALUES]:
-        yield f"    {path}: {before!r} to {after!r}"
-    if len(effect.values) > _MOST_VALUES:
-        yield f"    and {len(effect.values) - _MOST_VALUES} more values: --format json has all"
-    prices = [_usd(price) for price in (effect.before, effect.after)]
-    if prices[0] != prices[1]:
-        yield f"    $ per month, min / expected / max: {prices[0]} to {prices[1]}"
-    yield from (f"    breaks {problem}" for problem in effect.broken)
-
-
-def _usd(price: Any) -> str:
-    if price is None:
-        return "unknown"
-    return " / ".join(
-        f"{figure:,.0f}" for figure in (price.minimum_usd, price.expected_usd, price.maximum_usd)
-    )
-
-
 def _end(found: "Renewal", *, written: bool) -> str:
     if found.is_current:
         return f"Nothing to do: {found.new.version}"
@@ -175,39 +191,3 @@ def _end(found: "Renewal", *, written: bool) -> str:
         return f"Would write {len(found.changes)} files, and the lock"
     marked = f"; resolve the markers in {', '.join(found.merge.conflicts)}" if found.merge.conflicts else ""
     return f"Wrote {len(found.changes)} files, and the lock{marked}"
-
-
-def _document(
-    folder: Path, found: "Renewal", changed: "list[StackEffect]", *, written: bool
-) -> dict[str, Any]:
-    merged = {name: one for name, one in found.merge.files.items() if one}
-    return {
-        "client": folder.name,
-        "from": found.old.version,
-        "to": found.new.version,
-        "written": written,
-        "steps": [one.name for one in found.steps],
-        "files": [{"path": name, "change": kind} for name, kind in _kinds(found)],
-        "kept": [
-            {"path": name, "reason": one.reason, "renamed_to": one.renamed_to or None}
-            for name, one in found.merge.kept.items()
-        ],
-        "notes": [
-            {"path": name, **dataclasses.asdict(note)} for name, one in merged.items() for note in one.notes
-        ],
-        "conflicts": [
-            {"path": name, **dataclasses.asdict(one)}
-            for name, text in found.merge.conflicts.items()
-            for one in text.conflicts
-        ],
-        "stacks": [
-            {
-                "stack": one.stack,
-                "values": [{"path": path, "before": old, "after": new} for path, old, new in one.values],
-                "price_before": one.before,
-                "price_after": one.after,
-                "broken": [str(problem) for problem in one.broken],
-            }
-            for one in changed
-        ],
-    }

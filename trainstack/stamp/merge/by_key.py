@@ -13,8 +13,8 @@ from trainstack.stamp.merge.outcome import Conflict, Labels, MergedText, Note
 from trainstack.stamp.merge.tree import (
     Block,
     Entry,
-    Leaf,
     UnsupportedError,
+    WrittenValue,
     dashed,
     is_comment,
     is_yaml,
@@ -73,7 +73,7 @@ def _shifted(text: str, by: int) -> str:
 
 
 def _same(one: Entry, other: Entry) -> bool:
-    """Whether two entries have the same text, but for the column that they begin at."""
+    """True for two entries of the same text, at any columns."""
     return one.body == other.body or _shifted(one.body, -one.column) == _shifted(other.body, -other.column)
 
 
@@ -102,7 +102,7 @@ class _Merge:
         return _dashed([*(one for name in ordered for one in ordered[name]), tail], yours.dash)
 
     def _is_dropped(self, old: Entry, mine: Entry, path: str) -> bool:
-        """Whether an entry that the template no longer has goes: the client did not touch it."""
+        """True for an entry to drop with the template, as the client did not touch it; else with a note."""
         if _same(old, mine) and old.head.strip() == mine.head.strip():
             return True
         self.notes.append(Note(path, mine.line, "edited-by-you"))
@@ -123,7 +123,7 @@ class _Merge:
         if isinstance(own, Block) and isinstance(now, Block) and own.items == now.items:
             known = was if isinstance(was, Block) and was.items == own.items else None
             return self._nested(old, mine, new, known, path)
-        if not isinstance(was, Block) and isinstance(own, Leaf) and isinstance(now, Leaf):
+        if not isinstance(was, Block) and isinstance(own, WrittenValue) and isinstance(now, WrittenValue):
             found = self._leaf((was, own, now), (old, mine, new), path, shift)
             if found:
                 return found
@@ -146,7 +146,7 @@ class _Merge:
 
     def _leaf(
         self,
-        leaves: tuple[Leaf | None, Leaf, Leaf],
+        leaves: tuple[WrittenValue | None, WrittenValue, WrittenValue],
         entries: tuple[Entry | None, Entry, Entry],
         path: str,
         shift: int,
@@ -206,7 +206,9 @@ def _plain(comment: str) -> list[str]:
     return [one.strip() for one in lines(comment)]
 
 
-def _value(old: Leaf | None, mine: Leaf, new: Leaf) -> tuple[Leaf, str] | None:
+def _value(
+    old: WrittenValue | None, mine: WrittenValue, new: WrittenValue
+) -> tuple[WrittenValue, str] | None:
     """The leaf whose key is taken, and the merged value on its line; None for a conflict."""
     meanings = [meaning(leaf.node) if leaf else None for leaf in (old, mine, new)]
     if old and meanings[1] == meanings[0]:

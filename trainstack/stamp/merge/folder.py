@@ -21,7 +21,7 @@ _ALIKE = 0.6
 _MOST_CANDIDATES, _MOST_BYTES = 200, 1 << 20
 
 
-class Kept(StrEnum):
+class KeepReason(StrEnum):
     """Reasons why a file of the template is not as the template has it."""
 
     DELETED = "deleted-by-you"
@@ -34,7 +34,7 @@ class Kept(StrEnum):
 class KeptFile:
     """A file that stays as the client has it although the template changed."""
 
-    reason: Kept
+    reason: KeepReason
     renamed_to: str = ""
     """Of a deleted file, another one that is like it."""
 
@@ -87,31 +87,33 @@ def merged_folder(
     for name, mine in before.items():
         migrated = None if mine is None else migrate(name, mine)
         found = _merged(name, base.get(name), migrated, template.get(name))
-        if isinstance(found, Kept):
+        if isinstance(found, KeepReason):
             kept[name] = KeptFile(found)
         else:
             files[name] = found
-    missing = [name for name, one in kept.items() if one.reason is Kept.DELETED]
+    missing = [name for name, one in kept.items() if one.reason is KeepReason.DELETED]
     for name, other in _renamed(folder, {name: base[name] for name in missing}, {*base, *template}):
-        kept[name] = KeptFile(Kept.DELETED, other)
-    own = {name for name, one in kept.items() if one.reason is Kept.YOURS}
+        kept[name] = KeptFile(KeepReason.DELETED, other)
+    own = {name for name, one in kept.items() if one.reason is KeepReason.YOURS}
     return FolderMerge(
         before, files, {name: text for name, text in template.items() if name not in own}, kept
     )
 
 
-def _merged(name: str, base: str | None, mine: str | None, template: str | None) -> MergedText | Kept | None:
+def _merged(
+    name: str, base: str | None, mine: str | None, template: str | None
+) -> MergedText | KeepReason | None:
     """The merge of one file: text, None where there is none, or the reason why it stays."""
     if mine is None:
         if base is None:
             return MergedText([template or ""])
-        return Kept.DELETED if template not in (None, base) else None
+        return KeepReason.DELETED if template not in (None, base) else None
     if base is None:
-        return MergedText([mine]) if mine == template else Kept.YOURS
+        return MergedText([mine]) if mine == template else KeepReason.YOURS
     if template == base:
         return MergedText([mine])
     if template is None:
-        return None if mine == base else Kept.DROPPED
+        return None if mine == base else KeepReason.DROPPED
     return merged(base, mine, template, yaml=name.endswith(_YAML))
 
 

@@ -25,7 +25,7 @@ class UnsupportedError(Exception):
 
 
 @dataclass(frozen=True)
-class Leaf:
+class WrittenValue:
     """A value without entries; `before` has the key, `after` the comment on the same line."""
 
     before: str
@@ -62,9 +62,9 @@ class Entry:
     """A key or an item, with the comments above it."""
 
     head: str
-    opening: Leaf | None
+    opening: WrittenValue | None
     """Of a mapping or list in block style: its first line; None of an item."""
-    content: Leaf | Block
+    content: WrittenValue | Block
     line: int
     """From 1."""
     column: int
@@ -115,7 +115,7 @@ def _composed(text: str) -> Node | None:
 
 
 def is_yaml(text: str) -> bool:
-    """Whether a text is YAML, of any number of documents, without repeated keys."""
+    """True for YAML of any number of documents, without repeated keys."""
     try:
         return all(map(_is_unique, yaml.compose_all(text, Loader=LOADER)))
     except (YAMLError, ValueError, RecursionError):
@@ -162,7 +162,7 @@ def _names(node: SequenceNode) -> list[str] | None:
 
 
 def is_comment(line: str) -> bool:
-    """Whether a line is blank or has a comment alone."""
+    """True for a line that is blank or has a comment alone."""
     return not line.strip() or line.lstrip().startswith("#")
 
 
@@ -230,7 +230,7 @@ class _Reader:
         for index, (name, first, item) in enumerate(zip(names, begins, node.value, strict=True)):
             stop = self._end(first, begins[index + 1] if index + 1 < len(begins) else end, column)
             head = "".join(self._lines[at:first])
-            content: Block | Leaf
+            content: Block | WrittenValue
             if item.flow_style:
                 content = self._spanned(item, first, stop)
             else:
@@ -239,22 +239,22 @@ class _Reader:
             at = stop
         return Block(entries, column, None, "".join(self._lines[at:end]), items=True)
 
-    def _opening(self, key: Node) -> Leaf:
+    def _opening(self, key: Node) -> WrittenValue:
         line = self._lines[key.start_mark.line]
         end = line.index(":", key.end_mark.column) + 1
-        return Leaf(line[:end], "", line[end:], None)
+        return WrittenValue(line[:end], "", line[end:], None)
 
-    def _leaf(self, key: Node, value: Node, stop: int) -> Leaf:
+    def _leaf(self, key: Node, value: Node, stop: int) -> WrittenValue:
         first = key.start_mark.line
         if value.end_mark.line == value.start_mark.line == first == key.end_mark.line:
             return self._spanned(value, first, stop)
         text = "".join(self._lines[first:stop])
         colon = text.index(":", key.end_mark.column if key.end_mark.line == first else 0) + 1
-        return Leaf(text[:colon], text[colon:], "", value)
+        return WrittenValue(text[:colon], text[colon:], "", value)
 
-    def _spanned(self, node: Node, first: int, stop: int) -> Leaf:
+    def _spanned(self, node: Node, first: int, stop: int) -> WrittenValue:
         """A value between its marks, and the rest of its lines."""
         text = "".join(self._lines[first:stop])
         offset = len("".join(lines(self._text)[:first]))
         begin, end = node.start_mark.index - offset, node.end_mark.index - offset
-        return Leaf(text[:begin], text[begin:end], text[end:], node)
+        return WrittenValue(text[:begin], text[begin:end], text[end:], node)

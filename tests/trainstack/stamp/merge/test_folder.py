@@ -6,7 +6,7 @@ import pytest
 
 from infra.errors import UserError
 from trainstack.stamp.merge import Labels
-from trainstack.stamp.merge.folder import FolderMerge, Kept, merged_folder
+from trainstack.stamp.merge.folder import FolderMerge, KeepReason, merged_folder
 
 LABELS = Labels()
 LONG = "".join(f"line {number}\n" for number in range(20))
@@ -33,7 +33,7 @@ def test_files_without_edits_follow_the_template(tmp_path: Path) -> None:
 def test_a_deleted_file_stays_deleted_and_a_change_of_it_is_named(tmp_path: Path) -> None:
     found = merged_folder(tmp_path, {"a": "1\n", "b": "1\n"}, {"a": "2\n", "b": "1\n"})
     assert changes(found) == {}
-    assert {name: one.reason for name, one in found.kept.items()} == {"a": Kept.DELETED}
+    assert {name: one.reason for name, one in found.kept.items()} == {"a": KeepReason.DELETED}
     assert found.base == {"a": "2\n", "b": "1\n"}
 
 
@@ -48,7 +48,7 @@ def test_a_new_file_of_the_template_leaves_that_of_the_client_alone(tmp_path: Pa
     write(tmp_path, new="mine\n", same="s\n")
     found = merged_folder(tmp_path, {}, {"new": "n\n", "same": "s\n"})
     assert changes(found) == {}
-    assert found.kept["new"].reason is Kept.YOURS
+    assert found.kept["new"].reason is KeepReason.YOURS
     assert found.base == {"same": "s\n"}
 
 
@@ -56,7 +56,7 @@ def test_an_edited_file_that_the_template_drops_stays(tmp_path: Path) -> None:
     write(tmp_path, a="mine\n")
     found = merged_folder(tmp_path, {"a": "1\n"}, {})
     assert changes(found) == {}
-    assert found.kept["a"].reason is Kept.DROPPED
+    assert found.kept["a"].reason is KeepReason.DROPPED
 
 
 def test_both_sides_of_a_text_are_merged_by_lines_and_conflicts_have_places(tmp_path: Path) -> None:
