@@ -1,6 +1,6 @@
 """Times `fleet preview` of rehearsed clients against their previews one after the other.
 
-    .venv/bin/python benchmarks/fleet.py [clients] [workers] [pairs]
+    .venv/bin/python benchmarks/fleet.py [clients] [workers] [pairs]    # without pairs: the fleet alone
 
 Clients are folders of small stacks on AWS. A pair is the previews one after the other, as a user of a shell
 runs them, and then the fleet. Seconds of wall time and of processor time (the machine's, and that of the
@@ -88,6 +88,15 @@ def measured(folder: Path, commands: list[tuple[list[str], Path]]) -> Measured:
     return Measured(wall, machine, sum(watch.cpu.values()), watch.peak)
 
 
+def shown(title: str, run: Measured) -> Measured:
+    """Print a line about a run."""
+    others = f"{run.machine:.0f} s with others"
+    print(
+        f"{title}: {run.wall:.1f} s; processors {run.own:.0f} s, {others}; {run.peak_mb:.0f} MB", flush=True
+    )
+    return run
+
+
 def main() -> None:
     """Print a line per run, and the ratio of each pair."""
     clients, workers, pairs = (int(one) for one in (*sys.argv[1:], *("4", "3", "1")[len(sys.argv) - 1 :]))
@@ -102,13 +111,11 @@ def main() -> None:
     measured(base, apart[:1])  # compiles what others find compiled
     try:
         for _ in range(pairs):
-            runs = [measured(base, apart), measured(base, together)]
-            for title, run in zip(("one after the other", f"fleet, {workers} workers"), runs, strict=True):
-                print(
-                    f"{clients} clients, {title}: {run.wall:.1f} s; processors {run.own:.0f} s, "
-                    f"{run.machine:.0f} s with others; {run.peak_mb:.0f} MB"
-                )
-            print(f"ratio {runs[0].wall / runs[1].wall:.2f}")
+            one_by_one = shown(f"{clients} clients, one after the other", measured(base, apart))
+            fleet = shown(f"{clients} clients, fleet, {workers} workers", measured(base, together))
+            print(f"ratio {one_by_one.wall / fleet.wall:.2f}")
+        if not pairs:
+            shown(f"{clients} clients, fleet, {workers} workers", measured(base, together))
     finally:
         shutil.rmtree(base)
 

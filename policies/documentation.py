@@ -32,7 +32,7 @@ _HEAD = """# Policies
 [an account](../how-to/live.md) or a cluster.
 
     pulumi stack export --stack NAME --file state.json
-    trainstack audit --state state.json
+    trainstack audit --state state.json                    # or --stack NAME: read the state from its backend
 
     pulumi preview --stack NAME --json --show-sames > preview.json
     trainstack audit --preview preview.json

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from infra.errors import Problem, UserError
-from infra.places import STATE_NAME, USER
+from infra.places import CHECKOUT, STATE_NAME, USER
 from trainstack.fleet import credentials
 from trainstack.fleet.stacks import FleetStack
 
@@ -62,7 +62,7 @@ def _share_programs(home: Path, shell: Mapping[str, str]) -> None:
     (home / ".pulumi").mkdir()
     (real / "plugins").mkdir(parents=True, exist_ok=True)  # the engine locks it while it adds one
     (home / ".pulumi" / "plugins").symlink_to(real / "plugins")
-    if USER.is_dir():
+    if CHECKOUT is None and USER.is_dir():
         (home / STATE_NAME).symlink_to(USER)
 
 

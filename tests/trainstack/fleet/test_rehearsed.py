@@ -19,7 +19,7 @@ import pytest
 from infra.engine.golang import ROOT
 from rehearsal.client import Rehearsal
 from tests.trainstack.cli.command import checked
-from tests.trainstack.fleet.agency import add_client, write_fleet
+from tests.trainstack.fleet.agency import add_client, stack_of, write_fleet
 
 CLIENTS = {"quokka": "111122223333", "wombat": "444455556666", "numbat": "777788889999"}
 SHELL = "canary-of-the-shell"
@@ -160,3 +160,15 @@ def test_nothing_is_left_of_a_run_but_its_journal_and_logs(run: Run) -> None:
     assert list((folder / "work").iterdir()) == []
     assert {one.name for one in folder.iterdir()} == {"journal.jsonl", "lock", "work", *CLIENTS}
     assert not (folder.stat().st_mode & 0o077)
+
+
+def test_another_plan_than_the_shown_one_is_refused_before_anything_is_deployed(run: Run) -> None:
+    folder = run.base / "quokka"
+    words = ["up", "-s", stack_of("quokka"), "--rehearse", "--yes", "--plan", "0" * 64, "--format", "json"]
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, *words], cwd=folder, env=variables, check=False, capture_output=True
+    )
+    assert [one["code"] for one in checked(done.stdout.decode())["problems"]] == ["plan-changed"]
+    assert done.returncode == 2
+    assert not any(Rehearsal(folder / ".trainstack" / "rehearsal").status()["resources"].values())
