@@ -15,6 +15,7 @@ import psutil
 
 from infra.places import PACKAGES
 
+# A shell's background process ignores SIGINT, and its children inherit that.
 # The parent holds the other end of a pipe, which the kernel closes however it ends. An operation that runs
 # then finishes its running steps, as after Ctrl-C. Without `-I`, packages of the client's folder would come
 # first.
@@ -23,6 +24,7 @@ import os, signal, sys, threading
 def ended(fd):
     os.read(fd, 1)
     os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 threading.Thread(target=ended, args=(int(sys.argv.pop(1)),), daemon=True).start()
 sys.path.insert(0, sys.argv.pop(1))
 """

@@ -19,8 +19,10 @@ from trainstack.fleet.stacks import FleetStack
 
 _KEPT = 20
 """Runs whose journals and logs are kept."""
-_CONTINUED_H = 12.0
+_CONTINUED_H = {"up": 12.0}
 """Age in hours up to which a command is continued."""
+_READING_H = 1.0
+"""The same for commands that change nothing: their results grow old."""
 
 
 @dataclass
@@ -68,8 +70,10 @@ class Journal:
                 continue
             begun = datetime.datetime.strptime(folder.name.split("-")[0], "%Y%m%dT%H%M%S.%f")
             age = datetime.datetime.now(datetime.UTC) - begun.replace(tzinfo=datetime.UTC)
+            command = str(records[0]["words"][0])
+            limit = datetime.timedelta(hours=_CONTINUED_H.get(command, _READING_H))
             ended = any(one["event"] == "end" for one in records)
-            if ended or age > datetime.timedelta(hours=_CONTINUED_H) or (held := _hold(folder)) is None:
+            if ended or age > limit or (held := _hold(folder)) is None:
                 return None
             digests = {one.id: one.digest() for one in stacks}
             # A deployment that was killed has changed what its preview compared.

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from infra.engine.golang import ROOT
@@ -77,11 +77,12 @@ def agency(base: Path, behaviours: Mapping[str, str], *, canary: str = "", minut
     return base
 
 
-def start(base: Path, *words: str) -> "subprocess.Popen[str]":
-    """A fleet command in a process of its own, with JSON on its output."""
+def start(base: Path, *words: str, ignoring: Collection[int] = ()) -> "subprocess.Popen[str]":
+    """A fleet command in a process of its own, with JSON on its output; it begins by ignoring signals."""
+    ignored = "".join(f"import signal; signal.signal({int(one)}, signal.SIG_IGN)\n" for one in ignoring)
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
-        [sys.executable, "-c", _CODE, "fleet", *words, "--rehearse", "--format", "json"],
+        [sys.executable, "-c", ignored + _CODE, "fleet", *words, "--rehearse", "--format", "json"],
         cwd=base, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 

@@ -72,7 +72,8 @@ def test_places_are_halved_by_throttling_and_grow_back() -> None:
 def test_an_interruption_ends_every_command_and_the_next_run_continues(tmp_path: Path, number: int) -> None:
     once = "hang() if called('preview') < 2 else None"
     base = agency(tmp_path, {"first": "", "second": once, "third": once, "fourth": ""})
-    process = start(base, "preview")
+    # A shell lets its background processes ignore SIGINT.
+    process = start(base, "preview", ignoring=[signal.SIGINT] if number == signal.SIGTERM else [])
     wait(lambda: at(base, "second", "running").exists() and at(base, "third", "running").exists())
     commands = descendants(process.pid)
     process.send_signal(number)

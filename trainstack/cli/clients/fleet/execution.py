@@ -55,7 +55,9 @@ class Execution:
             ).start()  # it may hold the lock that the signal broke into
             live.note("stopping: commands finish running steps; press again to stop at once")
 
-        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # else of nohup
+            numbers.append(signal.SIGHUP)
         before = {number: signal.signal(number, interrupt) for number in numbers}
         try:
             threading.Thread(target=run).start()

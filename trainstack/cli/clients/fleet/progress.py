@@ -96,9 +96,10 @@ class LiveTable:
             ended = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
             parts = f"{len(self._ended)} of {self._total} ({ended or 'none ended'})"
             head = f"{self._command}: {parts}, {now - self._start:.0f} s"
-            table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-            for _ in range(4):
-                table.add_column(overflow="ellipsis", no_wrap=True)
+            table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+            for _ in range(3):
+                table.add_column(no_wrap=True)
+            table.add_column(overflow="ellipsis", no_wrap=True, ratio=1)
             room = max(3, self._console.height - 3)
             shown = self._ended[-max(0, room - len(self._running) - len(self._waiting)) :]
             for one in shown:
