@@ -43,6 +43,12 @@ class ClientChoices:
     """US dollars per month of each environment."""
     account: str = ""
     """AWS account or Google Cloud project of every environment; empty: an example, to be replaced."""
+    machine: str = ""
+    """Machine type of a further pool for training, as `trainstack advise` names it; empty: none."""
+    market: str = ""
+    """Its purchase, on_demand or spot."""
+    nodes: int = 0
+    """Its largest number of nodes."""
 
     def stack(self, environment: str) -> str:
         """The stack of an environment: it begins with the client, as clients can share an account."""

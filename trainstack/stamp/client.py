@@ -85,10 +85,12 @@ def _documents(choices: ClientChoices) -> Mapping[str, str]:
         "settings": stack_file.policy_settings(choices),
         "pool": stack_file.first_pool(choices),
     }
-    engine = _engine()
-    names = [name.removesuffix(".j2") for name in engine.list_templates(extensions=["j2"])]
-    files = sorted(name for name in names if not name.endswith(".sh"))  # scripts are parts of pipelines
-    return {name: engine.get_template(f"{name}.j2").render(values).rstrip("\n") + "\n" for name in files}
+    engine, made = _engine(), dict[str, str]()
+    for source in sorted(engine.list_templates(extensions=["j2"])):
+        name = re.sub(r"^dot-", ".", source.removesuffix(".j2"))  # wheels leave out hidden files
+        if not name.endswith(".sh"):  # scripts are parts of pipelines
+            made[name] = engine.get_template(source).render(values).rstrip("\n") + "\n"
+    return made
 
 
 @cache
@@ -111,7 +113,10 @@ def _of_options(choices: ClientChoices, error: UserError) -> Iterator[Problem]:
         path = one.path.removeprefix("trainstack:spec.")
         option = next((option for start, option in _OPTION.items() if path.startswith(start)), "")
         rule = one.rule if option else f"{path} {one.value!r}: {one.rule}"
-        value = getattr(choices, (option or "--region").removeprefix("--"))
-        problem = Problem(option or "--region", value, rule, one.fix, code=one.code)
+        if not option:
+            advised = path.startswith(("layout.pools[0]", "layout.machines[0]")) and choices.machine
+            option = "--from-advice" if advised else "--region"
+        value = choices.machine if option == "--from-advice" else getattr(choices, option.removeprefix("--"))
+        problem = Problem(option, value, rule, one.fix, code=one.code)
         found.setdefault((problem.path, problem.code), problem)
     yield from found.values()

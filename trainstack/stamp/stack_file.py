@@ -26,6 +26,10 @@ assert SHIPPED.keys() == SUPPORTED
 _PLAIN = re.compile(r"[A-Za-z][\w.+]*[@-][\w.@+-]*\w", re.ASCII)
 """Text that is a string in YAML without quotes."""
 _POOL = re.compile(r"(?ms)(?P<before>machine: (?P<machine>[\w.-]+).*?^ {10}zones: \[)(?P<zones>[^\]]+)\]")
+_FIRST_POOL = re.compile(
+    r"(?m)(?<=^      pools:\n)        - name: (?P<name>\S+)\n(?:          .*\n)*?"
+    r"          zones: \[(?P<zones>[^\]]+)\].*\n(?:          .*\n)*"
+)
 _IN_LAYER = ("owner", "cost_center", "alert_emails")
 """What all environments share: the layer of the client has it."""
 _OF_PROD: Mapping[str, str] = {
@@ -54,11 +58,17 @@ def text(choices: ClientChoices, environment: str) -> str:
         1,
     )
     body = _set(body, "monthly_usd", str(choices.budget), above="budget")
+    # Budgets of the example's teams and people are no larger than the whole.
+    body = re.sub(
+        r"\bmonthly_usd: (\d+)", lambda one: f"monthly_usd: {min(int(one[1]), choices.budget)}", body
+    )
     if environment == "prod":
         for key, value in _OF_PROD.items():
             body, count = re.subn(rf"(?m)^(\s+{key}: ).*$", rf"\g<1>{value}", body, count=1)
             assert count == 1, f"the shipped file has no {key}"
     body = _in_account(body, choices)
+    if choices.machine:
+        body = _with_machine(body, choices)
     head = _HEAD.format(
         schema=SCHEMA, environment=environment, choices=choices, stack=choices.stack(environment)
     )
@@ -168,6 +178,35 @@ def _in_account(body: str, choices: ClientChoices) -> str:
     (example,) = re.findall(rf'^      {key}: "?([\w-]+)"?', body, re.MULTILINE)
     body = re.sub(rf"(?m)^(      {key}: \S+ # )an example[;,] (and )?", r"\1", body)
     return body.replace(example, choices.account)
+
+
+def _with_machine(body: str, choices: ClientChoices) -> str:
+    """The machine of advice: in place of the first pool, which trains, or in front of the other machines."""
+    purchase = f"purchase: {{kind: {choices.market}}} # by `trainstack advise`"
+    nodes = max(2, choices.nodes)  # as many as a validation of training runs on
+    if choices.profile == "small":
+        machine = f"ml.{choices.machine}" if choices.cloud == "aws" else choices.machine
+        first = f"        - name: advised\n          machine: {machine}\n          {purchase}\n"
+        above = "      machines:\n"
+        return body.replace(above, f"{above}{first}          max_nodes: {nodes}\n", 1)
+    pool = _FIRST_POOL.search(body)
+    assert pool is not None, "the shipped file has no pools"
+    zone, rdma = _zone(pool["zones"], choices), choices.nodes > 1 and choices.cloud == "aws"
+    lines = [f"machine: {choices.machine}", "purpose: training", purchase, f"zones: [{zone}]"]
+    lines += [f"rdma: {str(rdma).lower()}", "min_nodes: 0", f"max_nodes: {nodes}", "disk_gib: 500"]
+    made = "        - name: advised\n" + "".join(f"          {line}\n" for line in lines)
+    body = body[: pool.start()] + made + body[pool.end() :]
+    name = re.escape(pool["name"])
+    body = re.sub(rf"(?m)^(      pools:\n        ){name}: ", r"\1advised: ", body)
+    # Guarantees were for the replaced pool; teams borrow the machines of the new one.
+    return re.sub(rf"(gpus: {{){name}: \d+, ", r"\1", body)
+
+
+def _zone(zones: str, choices: ClientChoices) -> str:
+    """The zone of the replaced pool, beside the file system; on Google Cloud one that offers the machine."""
+    known = zones.split(", ")
+    offered = gcp.offering_zones(choices.machine, choices.region) or () if choices.cloud == "gcp" else ()
+    return next((one for one in known if one in offered), known[0])
 
 
 def _set(text: str, key: str, value: str, above: str = "") -> str:

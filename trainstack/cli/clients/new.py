@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,12 +10,14 @@ import typer
 
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
+from trainstack import extras
 
 if TYPE_CHECKING:
     from trainstack.stamp.choices import ClientChoices
     from trainstack.stamp.client import ClientFiles
     from trainstack.stamp.verdict import Verdict
 
+_NEEDED = ("cloud", "profile", "region", "owner", "budget")
 Name = Annotated[
     str, typer.Argument(metavar="CLIENT", help="Name of the client: folder, project, start of its stacks.")
 ]
@@ -27,6 +30,18 @@ Budget = Annotated[
 ]
 Account = Annotated[
     str, typer.Option("--account", help="AWS account or Google Cloud project; default: an example.")
+]
+FromAdvice = Annotated[
+    Path | None,
+    typer.Option(
+        "--from-advice",
+        metavar="FILE",
+        help="Output of `trainstack advise --format json`: cloud, region, size, and a pool of its machine.",
+    ),
+]
+Rehearse = Annotated[
+    bool,
+    typer.Option("--rehearse", help="First deploy the environment for development in emulated clouds here."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take defaults for missing options.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the files, and write none.")]
@@ -41,6 +56,8 @@ def new(
     owner: Owner = "",
     budget: Budget = None,
     account: Account = "",
+    from_advice: FromAdvice = None,
+    rehearse: Rehearse = False,
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -48,13 +65,19 @@ def new(
 
     Shows the price and the verdict of the policies first. Existing files are not overwritten.
     """
-    from trainstack.stamp import client, environment, neighbours, verdict  # noqa: PLC0415 - help needs none
+    from trainstack.cli.clients import dialogue  # noqa: PLC0415 - help needs none of them
+    from trainstack.stamp import client, environment, neighbours, rehearsed, verdict  # noqa: PLC0415
     from trainstack.stamp import folder as folders  # noqa: PLC0415
 
-    given = {
+    if rehearse:
+        extras.require_rehearse("new --rehearse")
+    given: Mapping[str, object] = {
         "cloud": cloud, "profile": profile, "region": region, "owner": owner, "budget": budget,
         "account": account,
     }  # fmt: skip
+    if from_advice:
+        given = _advised(given, from_advice)
+    asked = not yes and dialogue.has_terminal() and any(not given[one] for one in _NEEDED)
     choices = _complete(name, given, defaults=yes)
     folder = Path(name)
     with verdict.Judging(choices.cloud, choices.profile) as judging:
@@ -68,11 +91,33 @@ def new(
             typer.echo(f"--- {name}/{path}\n{text}")
         typer.echo(f"Would write {len(files.stamped)} files into {name}/")
         return
+    if rehearse and (code := rehearsed.up(files.stamped, name, next(iter(choices.stacks)))):
+        typer.echo("Nothing was written: the rehearsal failed.", err=True)
+        raise typer.Exit(code)
+    if asked:
+        typer.confirm(f"Write {len(files.stamped)} files into {name}/?", abort=True)
     folders.write(files.stamped, folder)
     environment.link(folder)
     typer.echo(f"Wrote {len(files.stamped)} files into {name}/")
     first = next(iter(choices.stacks))
     typer.echo(f"Next\n  cd {name}\n  trainstack up -s {first} --rehearse --yes")
+
+
+def _advised(given: Mapping[str, object], file: Path) -> dict[str, object]:
+    """The given options over those of advice. Raises UserError for another cloud than that of its machine."""
+    from infra.stackspec.supported import SUPPORTED  # noqa: PLC0415
+    from trainstack.stamp import advised  # noqa: PLC0415
+
+    found = advised.read(file)
+    if given["cloud"] and given["cloud"] != found["cloud"]:
+        rule = f"contradicts --from-advice, whose machine is on {found['cloud']}"
+        fix = f"Leave it out, or ask `trainstack advise --cloud {given['cloud']}`."
+        raise UserError([Problem("--cloud", given["cloud"], rule, fix, code="advice-of-other-cloud")])
+    supported = {profile for profile, cloud in SUPPORTED if cloud == found["cloud"]}
+    if not given["profile"] and found["profile"] and found["profile"] not in supported:
+        rule, fix = "suits a size that is not supported", f"Add --profile: {', '.join(sorted(supported))}."
+        raise UserError([Problem("--from-advice", found["profile"], rule, fix, code="advice-of-other-size")])
+    return {**found, **{name: value for name, value in given.items() if value or name not in found}}
 
 
 def _complete(name: str, given: Mapping[str, object], *, defaults: bool) -> "ClientChoices":
@@ -81,7 +126,7 @@ def _complete(name: str, given: Mapping[str, object], *, defaults: bool) -> "Cli
     from trainstack.stamp.choices import ClientChoices, check  # noqa: PLC0415
     from trainstack.stamp.stack_file import completed  # noqa: PLC0415
 
-    missing = [f"--{one}" for one in ("cloud", "profile", "region", "owner", "budget") if not given[one]]
+    missing = [f"--{one}" for one in _NEEDED if not given[one]]
     if missing and not defaults:
         if not dialogue.has_terminal():
             rule = f"required without a terminal: {', '.join(missing)}"
@@ -93,6 +138,9 @@ def _complete(name: str, given: Mapping[str, object], *, defaults: bool) -> "Cli
     region, owner, account = (str(given[one] or "") for one in ("region", "owner", "account"))
     number = budget if isinstance(budget, int) else 0
     choices = ClientChoices(name, cloud, profile, region, owner, number, account)
+    if given.get("machine"):
+        machine, market, nodes = str(given["machine"]), str(given["market"]), int(str(given["nodes"]))
+        choices = replace(choices, machine=machine, market=market, nodes=nodes)
     check(choices)
     return completed(choices)
 
@@ -108,6 +156,8 @@ def _show(files: "ClientFiles", found: Mapping[str, "Verdict"]) -> None:
         typer.echo(f"{stack}")
         budget = f"budget ${files.choices.budget:,}"
         typer.echo(f"  cost per month  {least} min / {expected} expected / {most} max; {budget}")
+        if price.expected is not None and price.expected > files.choices.budget:
+            typer.echo("  over budget     the expected cost is above it: raise it, or use fewer machines")
         if price.not_priced:
             typer.echo(f"  not priced      {'; '.join(map(str, price.not_priced))}")
         typer.echo(f"  policies        {found[stack].line}")
