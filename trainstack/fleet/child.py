@@ -15,10 +15,9 @@ import psutil
 
 from infra.places import PACKAGES
 
-# A shell's background process ignores SIGINT, and its children inherit that.
 # The parent holds the other end of a pipe, which the kernel closes however it ends. An operation that runs
-# then finishes its running steps, as after Ctrl-C. Without `-I`, packages of the client's folder would come
-# first.
+# then finishes its running steps, as after Ctrl-C; a shell's background processes would ignore that.
+# Without `-I`, packages of the client's folder would come first.
 _WATCH = """\
 import os, signal, sys, threading
 def ended(fd):

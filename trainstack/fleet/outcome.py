@@ -105,7 +105,7 @@ class StackOutcome:
         if not self.problems:
             return ""
         first = self.problems[0]
-        rule = textwrap.shorten(first["rule"], _LONGEST, placeholder=" ...")
+        rule = textwrap.shorten(first["rule"], _LONGEST, placeholder=" ...").rstrip(".")
         more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
         return f"{' '.join(filter(None, (f'{rule}.', first['fix'])))} [{first['code']}]{more}"
 

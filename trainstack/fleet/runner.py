@@ -117,12 +117,18 @@ class Runner:
             try:
                 if not halted.is_set() and not self.stopped.is_set():
                     outcome = self._tried(stack, phase, [*words(stack)], places, changes=changes)
-            finally:
-                places.give_back(throttled=outcome.throttled)
-            with self._lock:
+            except Exception as error:  # such as of its files: other stacks are not affected
+                rule = f"{type(error).__name__}: {error}"
+                fix = (
+                    "Check the files of the client's folder, and the space and rights of the fleet's folder."
+                )
+                problem = {"code": "command-not-started", "path": "", "rule": rule, "fix": fix}
+                outcome = of_stack(stack, State.FAILED, problems=(problem,))
+            with self._lock:  # before the next one gets the place
                 failures += outcome.state in FAILURES
                 if stop_after is not None and failures >= stop_after:
                     halted.set()
+            places.give_back(throttled=outcome.throttled)
             return self._ended(outcome)
 
         with ThreadPoolExecutor(self.workers, thread_name_prefix="fleet") as pool:
@@ -173,10 +179,6 @@ class Runner:
             return self._child(stack, words, attempt, variables, held)
         except UserError as error:
             return of_stack(stack, State.UNUSABLE, attempts=attempt, problems=documents(error.problems))
-        except OSError as error:
-            fix = "Check the space and the rights of the folder of the fleet file."
-            problem = {"code": "command-not-started", "path": "", "rule": str(error), "fix": fix}
-            return of_stack(stack, State.FAILED, attempts=attempt, problems=(problem,))
         finally:
             remove(work)
             for one in held:

@@ -1,5 +1,6 @@
 """Commands of a fleet fail apart, end with it, and are continued."""
 
+import errno
 import os
 import signal
 import time
@@ -9,8 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.trainstack.fleet.fake import agency, at, calls, ended, start
+from tests.trainstack.cli.command import run_json
+from tests.trainstack.fleet.fake import PROGRAM, agency, at, calls, ended, start
+from trainstack.fleet import child
 from trainstack.fleet.runner import Places
+from trainstack.fleet.stacks import FleetStack
 
 PATIENCE_S = 60.0
 
@@ -162,3 +166,23 @@ def test_one_fleet_waits_for_a_deployment_that_another_has_begun(tmp_path: Path)
     os.kill(first.pid, signal.SIGINT)
     assert ended(first)[1] == {"only": "interrupted"}
     assert ended(second)[1] == {"only": "done"}
+
+
+def test_files_that_cannot_be_read_fail_their_client_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = agency(tmp_path, {"acme": "", "globex": ""})
+    read = FleetStack.digest
+
+    def digest(stack: FleetStack) -> str:
+        if stack.client.name == "globex":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return read(stack)
+
+    monkeypatch.setattr(FleetStack, "digest", digest)
+    monkeypatch.setattr(child, "PROGRAM", PROGRAM)
+    code, found = run_json("fleet", "preview", "--file", str(base), "--rehearse")
+    states = {
+        one["client"]: (one["state"], [each["code"] for each in one["problems"]]) for one in found["stacks"]
+    }
+    assert (code, states) == (1, {"acme": ("done", []), "globex": ("failed", ["command-not-started"])})
