@@ -243,9 +243,15 @@ class EngineStack:
             self._stack._run_pulumi_cmd_sync(["stack", "import", "--file", file.name])
 
     def replace_state(self, deployment: Mapping[str, Any]) -> None:
-        """Give the stack another state. Raises UserError where the engine refuses it."""
+        """Give the stack another state, whose secrets are in plain text; the stack's own key encrypts them.
+
+        Raises UserError where the engine refuses it.
+        """
+        own = json.loads(self.exported()).get("deployment") or {}
+        # Without the key, the CLI ends with a panic at the first secret.
+        key = {name: own[name] for name in ("secrets_providers",) if name in own}
         with self._kept(), tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            json.dump({"version": 3, "deployment": deployment}, file)
+            json.dump({"version": 3, "deployment": {**deployment, **key}}, file)
             file.flush()
             self._stack._run_pulumi_cmd_sync(["stack", "import", "--file", file.name])
 

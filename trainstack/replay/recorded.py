@@ -1,7 +1,7 @@
 """The exported state of a stack, ready for a rehearsal: without secrets, with the installed providers."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ from rehearsal.core.validate import SIGNATURE
 _SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - a mark
 """Mark of a secret value (pulumi sdk/go/common/resource/sig/signature.go v3.259.0)."""
 _LEFT_OUT = {SIGNATURE: _SECRET, "plaintext": json.dumps("left out")}
+_LABELS = ("effectiveLabels", "pulumiLabels")
+_FORMS: Mapping[str, Any] = {"serverCaCerts": [{"cert": "left out", "commonName": "left out"}]}
+"""Values of secret outputs that are no text, by name: Cloud SQL's certificates."""
 _PROVIDER = "pulumi:providers:"
 _FIX = "Write it with `pulumi stack export --file FILE`, without --show-secrets."
 
@@ -32,6 +35,18 @@ class RecordedState:
     def resources(self) -> int:
         """The number of resources."""
         return len(self.deployment["resources"])
+
+
+def placed(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The resources of a state, those of Google Cloud with the project of their provider."""
+    projects = {
+        f"{one['urn']}::{one.get('id')}": (one.get("inputs") or {}).get("project")
+        for one in rows
+        if one["type"] == f"{_PROVIDER}gcp"
+    }
+    for one in rows:
+        project = projects.get(str(one.get("provider")))
+        yield {**one, "project": project} if project and not one.get("project") else dict(one)
 
 
 def of_file(path: Path) -> RecordedState:
@@ -66,13 +81,30 @@ def of_export(content: Any) -> RecordedState | None:
         # Operations that were interrupted are the real cloud's; the key of its secrets is not needed.
         if key not in ("secrets_providers", "pending_operations")
     }
-    kept["resources"] = [_of_installed(_without_secrets(one)) for one in rows if not one.get("delete")]
+    kept["resources"] = [
+        _of_installed(_with_forms(_without_secrets(one))) for one in rows if not one.get("delete")
+    ]
     secrets = {str(one["urn"]): tuple(_secret_paths(one.get("inputs") or {})) for one in rows}
     return RecordedState(stack.removeprefix("urn:pulumi:"), project, kept, secrets)
 
 
 def _is_urn(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("urn:pulumi:") and value.count("::") >= 3
+
+
+def _with_forms(row: dict[str, Any]) -> dict[str, Any]:
+    """A resource of Google Cloud without its computed labels, and with forms in place of secret outputs.
+
+    The provider marks them as secret; programs read into the forms.
+    """
+    outputs = {
+        key: {**_LEFT_OUT, "plaintext": json.dumps(_FORMS[key])}
+        if key in _FORMS and one == _LEFT_OUT
+        else one
+        for key, one in (row.get("outputs") or {}).items()
+        if not (key in _LABELS and one == _LEFT_OUT)
+    }
+    return {**row, "outputs": outputs} if row["type"].startswith("gcp:") else row
 
 
 def _without_secrets(value: Any) -> Any:

@@ -16,7 +16,7 @@ from rehearsal import seeding
 from rehearsal.client import Rehearsal
 from rehearsal.projects.project import read
 from rehearsal.projects.workspace import of_checkout
-from trainstack.replay.recorded import RecordedState, of_export, of_file
+from trainstack.replay.recorded import RecordedState, of_export, of_file, placed
 from trainstack.replay.report import Replay, without_secrets
 from trainstack.stamp.effects import changed_copy
 from trainstack.stamp.environment import THIS, Installation, link
@@ -38,7 +38,7 @@ def replayed(
         _require_owned(state, after)
         home = Rehearsal(place / "rehearsal")
         opened.callback(home.stop)
-        home.seed([*seeding.rows(state.deployment["resources"], state.stack)])
+        home.seed([*seeding.rows([*placed(state.deployment["resources"])], state.stack)])
         before: Sequence[PlannedStep] = ()
         errors: Sequence[str] = ()
         if older:

@@ -54,6 +54,19 @@ def test_providers_have_the_installed_version() -> None:
     assert provider["inputs"]["version"] == provider["outputs"]["version"] == sdk_version("aws")
 
 
+def test_secret_outputs_of_google_cloud_have_the_form_that_programs_read() -> None:
+    database = {
+        "urn": f"{URN}gcp:sql/databaseInstance:DatabaseInstance::db",
+        "type": "gcp:sql/databaseInstance:DatabaseInstance",
+        "outputs": {"serverCaCerts": SECRET, "effectiveLabels": SECRET, "pulumiLabels": {"a": "b"}},
+    }
+    found = of_export({"deployment": {"resources": [database]}})
+    assert found
+    outputs = found.deployment["resources"][0]["outputs"]
+    assert outputs.keys() == {"serverCaCerts", "pulumiLabels"}
+    assert "cert" in json.loads(outputs["serverCaCerts"]["plaintext"])[0]
+
+
 @pytest.mark.parametrize(
     "content",
     [
