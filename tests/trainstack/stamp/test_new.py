@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +146,28 @@ def test_a_terminal_is_asked_for_what_is_missing(tmp_path: Path) -> None:
     assert (spec.cloud, spec.layout.profile, spec.budget.monthly_usd) == ("gcp", "small", 700)
     assert spec.region == client.render(choices("small", "gcp")).choices.region
     assert shown.index(b"cost per month") < shown.index(b"Wrote")
+
+
+def test_a_rehearsal_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def failed(texts: Mapping[str, str], name: str, stack: str) -> int:
+        seen.append((set(texts), name, stack))
+        return ExitCode.FAILED
+
+    monkeypatch.setattr("trainstack.stamp.rehearsed.up", failed)
+    code, _ = run("new", "acme", "--yes", "--profile", "small", "--owner", "ml@acme.com", "--rehearse")
+    assert code == ExitCode.FAILED and [*tmp_path.iterdir()] == []
+    assert seen == [(set(client.render(choices("small")).stamped), "acme", "acme-dev")]
+
+
+@pytest.mark.more
+def test_a_rehearsal_validates_the_stack_before_the_first_file(tmp_path: Path) -> None:
+    words = ("new", "acme", "--yes", "--profile", "small", "--owner", "ml@acme.com", "--rehearse")
+    program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from trainstack.cli import main; main()"
+    command = [sys.executable, "-P", "-c", program, str(PACKAGES), *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.index("PASS") < done.stdout.index("Wrote")
+    assert {path.name for path in tmp_path.iterdir()} == {"acme"}
+    assert not (tmp_path / "acme" / ".trainstack" / "rehearsal").exists()
