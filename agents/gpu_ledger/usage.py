@@ -25,12 +25,8 @@ BEHIND_S = 120
 # Prometheus.
 OLDEST_S = 3600
 # Labels of a pod with the name of the queued object. A TrainJob's JobSet has the name of the TrainJob.
-_GROUP, _JOBSET, _JOB = _NAMED_BY = (
-    "kueue.x-k8s.io/pod-group-name",
-    "jobset.sigs.k8s.io/jobset-name",
-    "batch.kubernetes.io/job-name",
-)
-_LABELS = {"Job": _JOB, "JobSet": _JOBSET, "TrainJob": _JOBSET, "Pod": _GROUP}
+_JOBSET, _JOB = _NAMED_BY = ("jobset.sigs.k8s.io/jobset-name", "batch.kubernetes.io/job-name")
+_LABELS = {"Job": _JOB, "JobSet": _JOBSET, "TrainJob": _JOBSET}
 # Names in one selector, of 63 letters at most: far below the length of an address that servers accept.
 _MOST_NAMES = 50
 
@@ -71,7 +67,7 @@ class GpuJob:
 
 
 def job_name(pod: Object) -> str:
-    """The name of the pod's job, JobSet, TrainJob or group; its own name, if it has none."""
+    """The name of the pod's job, JobSet or TrainJob; its own name, if it has none."""
     labels = pod["metadata"].get("labels") or {}
     return str(next((labels[key] for key in _NAMED_BY if key in labels), pod["metadata"]["name"]))
 
@@ -144,14 +140,11 @@ class GpuUsage:
             before = _ended([span for span in spans if span.start < state.admitted], state.admitted)
             spans = (*before, Span(state.admitted, state.finished, state.asked))
         if spans:
-            owners = workload["metadata"].get("ownerReferences") or ()
+            owners = workload["metadata"].get("ownerReferences") or []
             labels = [_LABELS[owner["kind"]] for owner in owners if owner.get("kind") in _LABELS]
             label = labels[0] if labels else ""
-            named = state.name if label == _GROUP or not owners else str(owners[0]["name"])
-            self._jobs[state.uid] = GpuJob(
-                state.uid, state.namespace, state.project, spans, (label, named) if label else ("", "")
-            )
-            # The Workload of a group of pods has the group's name.
+            selects = (label, str(owners[0]["name"])) if label else ("", "")
+            self._jobs[state.uid] = GpuJob(state.uid, state.namespace, state.project, spans, selects)
             names = [*(str(owner["name"]) for owner in owners), state.name]
             self._names |= {(state.namespace, name): state.uid for name in names}
 

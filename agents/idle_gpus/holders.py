@@ -19,6 +19,7 @@ _POOL_LABEL = "trainstack.dev/pool"
 _JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
 _JOBSET_UID_LABEL = "jobset.sigs.k8s.io/jobset-uid"
 _GPUS = "nvidia.com/"  # whole GPUs, shares (`gpu.shared`) and partitions (`mig-...`)
+_OF_CONTAINER = ("resources", "restartPolicy")
 _ENDED = ("Succeeded", "Failed")
 JOBS = ("Job", "JobSet")
 """Kinds of holders that Kueue queues, and keeps when they are stopped."""
@@ -87,7 +88,10 @@ def bare(pod: Mapping[str, Any]) -> Mapping[str, Any]:
         "metadata": {key: value for key, value in head.items() if key != "managedFields"},
         "spec": {
             "nodeSelector": spec.get("nodeSelector"),
-            "containers": [{"resources": one.get("resources")} for one in spec.get("containers") or ()],
+            **{
+                kind: [{key: one.get(key) for key in _OF_CONTAINER} for one in spec.get(kind) or ()]
+                for kind in ("containers", "initContainers")
+            },
         },
         "status": {key: status.get(key) for key in ("phase", "startTime", "containerStatuses")},
     }
@@ -103,7 +107,7 @@ def seconds(text: str | None) -> float | None:
 
 def _pod(body: Mapping[str, Any], interactive_pools: Sequence[str]) -> GpuPod | None:
     head, spec, status = body["metadata"], body["spec"], body.get("status") or {}
-    gpus = sum(_asked(container) for container in spec.get("containers") or ())
+    gpus = _requested(spec)
     if not gpus or status.get("phase") in _ENDED or head.get("deletionTimestamp"):
         return None
     labels, notes = head.get("labels") or {}, head.get("annotations") or {}
@@ -121,6 +125,17 @@ def _pod(body: Mapping[str, Any], interactive_pools: Sequence[str]) -> GpuPod | 
         last_checkpoint=seconds(notes.get(LAST)),
         stop_at=float("inf") if stop_at == NEVER else seconds(stop_at),
     )
+
+
+def _requested(spec: Mapping[str, Any]) -> int:
+    """GPUs that a pod holds: those of its sidecars and containers, or more before these start."""
+    sidecars = most = 0
+    for container in spec.get("initContainers") or ():
+        if container.get("restartPolicy") == "Always":
+            sidecars += _asked(container)
+        else:
+            most = max(most, sidecars + _asked(container))
+    return max(most, sidecars + sum(_asked(container) for container in spec.get("containers") or ()))
 
 
 def _asked(container: Mapping[str, Any]) -> int:
@@ -143,9 +158,10 @@ def _held_by(body: Mapping[str, Any]) -> tuple[str, str, str]:
     """Kind, name and UID of the holder."""
     head = body["metadata"]
     labels = head.get("labels") or {}
-    if jobset := labels.get(_JOBSET_LABEL):
-        return "JobSet", jobset, labels.get(_JOBSET_UID_LABEL, "")
     for owner in head.get("ownerReferences") or ():
+        # Members cannot write the label into the template of a Job (`queueing.kueue_fields`).
+        if owner.get("controller") and owner["kind"] == "Job" and (jobset := labels.get(_JOBSET_LABEL)):
+            return "JobSet", jobset, labels.get(_JOBSET_UID_LABEL, "")
         if owner.get("controller") and owner["kind"] in ("Job", "StatefulSet", "ReplicaSet"):
             return owner["kind"], owner["name"], owner.get("uid", "")
     return "Pod", head["name"], head["uid"]

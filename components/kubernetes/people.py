@@ -36,16 +36,30 @@ def subjects(people: Sequence[SubjectArgs]) -> list[rbac.v1.SubjectArgs]:
 
 
 def asked_by(people: Sequence[SubjectArgs]) -> str:
-    """A CEL expression: the request is from one of these people, or from a group of any team.
+    """A CEL expression: the request is from one of these people, a group of any team, or an account.
 
     Groups of teams are recognized by their prefix, so that a team that was added later is one of them.
+    Accounts are those of the namespace of the request: no controller of the stack has one there, and members
+    with the role `edit` can act as them, whatever rights an administrator gave to them.
     """
     users = sorted({one["name"] for one in people if one["kind"] == "User"})
     own = {one["name"] for one in people if one["kind"] == "Group"}
     groups = sorted(name for name in own if not name.startswith(GROUP_PREFIX))
-    conditions = [f"request.userInfo.groups.exists(group, group.startsWith('{GROUP_PREFIX}'))"]
+    conditions = [
+        f"request.userInfo.groups.exists(group, group.startsWith('{GROUP_PREFIX}')"
+        " || group == 'system:serviceaccounts:' + request.namespace)"
+    ]
     if groups:
         conditions.append(f"request.userInfo.groups.exists(group, group in {json.dumps(groups)})")
     if users:
         conditions.append(f"request.userInfo.username in {json.dumps(users)}")
     return conditions[0] if len(conditions) == 1 else f"({' || '.join(conditions)})"
+
+
+def by_controllers(*names: str) -> str:
+    """A CEL expression: the request is from one of these controllers of Kubernetes itself.
+
+    They share an identity where `--use-service-account-credentials` is off.
+    """
+    accounts = (f"system:serviceaccount:kube-system:{name}" for name in names)
+    return f"(request.userInfo.username in {json.dumps(['system:kube-controller-manager', *accounts])})"

@@ -7,9 +7,11 @@ from typing import Any, Final, Literal
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.queueing.kueue import COHORT
 from components.kubernetes.queueing.kueue_fields import COMPUTE_CLASS
+from components.kubernetes.queueing.tenancy import LEAST_REQUEST
 from components.kubernetes.runtime_names import CLUSTER_RUNTIME, POOL_RUNTIME
 from infra.engine.plan import PlannedStep
 from infra.naming import flavor_name
+from infra.quantity import parse
 from smoke_training.launchers.gcp import gke
 from trainstack.queues.state import Job, State
 
@@ -21,6 +23,7 @@ STAYS: Final = "job continues"
 BLOCKS: Final = "delete before the pool"
 """Effect of a TrainJob on the change: `up` waits for the runtime that it names, and then fails."""
 Effect = Literal["job ends", "job stops and waits", "submit the job again", "job continues"]
+_LEAST_CPU: Final = parse(LEAST_REQUEST["cpu"])
 _NETWORK: Final = ":networking.gke.io/v1:Network"
 
 
@@ -107,6 +110,10 @@ def effects(
                 yield JobEffect(job, STAYS, f"{gone}: once it has stopped, submit it again")
             else:
                 yield JobEffect(job, RESUBMIT, gone)
+        elif job.grouped:
+            # Kueue starts a whole group also after the change, but no pod of it is created any more.
+            why = "new pods of groups are refused, also replacements: submit a Job or a JobSet instead"
+            yield JobEffect(job, STAYS, why)
 
 
 def _gone(job: Job, networks: Collection[str]) -> str:
@@ -115,6 +122,8 @@ def _gone(job: Job, networks: Collection[str]) -> str:
     if lost := sorted(named.intersection(networks)):
         return f"networks {', '.join(lost)} are removed"
     for each in job.pod_sets:
+        if each.each.get("cpu", _LEAST_CPU) < _LEAST_CPU:
+            return f"its pods are refused: request {LEAST_REQUEST['cpu']} of CPU for each, at least"
         if COMPUTE_CLASS in each.selector:
             return f"its pods are refused: remove {COMPUTE_CLASS} from their nodeSelector"
         if each.plugin and (newer := gke.other_version(each.plugin)):

@@ -39,6 +39,8 @@ Object = Mapping[str, Any]
 
 WORKLOAD = "kueue.x-k8s.io/workload"
 """The annotation of a pod with the name of its Workload."""
+# Kueue v0.19.2 pkg/controller/jobs/pod/constants.
+_GROUP = "kueue.x-k8s.io/is-group-workload"
 _ENDED = ("Succeeded", "Failed")
 MISSING_CLAIM = "MissingClaim"
 _LONGEST_S = 100 * 365 * 86_400
@@ -89,6 +91,7 @@ def job(workload: Object, queues: Mapping[tuple[str, str], str], runs: Mapping[s
         idle=labels.get(STOPPED_LABEL) == IDLE,
         away=str((about.get("annotations") or {}).get(AWAY_NOTE) or ""),
         default_deadline=_by_default(labels, run),
+        grouped=(about.get("annotations") or {}).get(_GROUP) == "true",
     )
 
 

@@ -89,6 +89,8 @@ class Job:
     """False where it cannot be admitted."""
     idle: bool = False
     """It was stopped because its GPUs were idle (`agents.idle_gpus`)."""
+    grouped: bool = False
+    """It is a group of single pods, without an object of their own."""
     away: str = ""
     """Check and reason of a pool with windows that does not admit it (`agents.capacity_windows`)."""
 

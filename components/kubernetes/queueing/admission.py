@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from components.kubernetes.people import SubjectArgs, asked_by
-from components.kubernetes.queueing import exposure, given, kueue_fields, node_access, own_pod, room
+from components.kubernetes.queueing import exposure, given, kueue_fields, node_access, own_pod, room, stopping
 from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.policy import Body, Policy, rule
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs
@@ -50,12 +50,13 @@ def policies(flavors: Sequence[FlavorArgs], people: Sequence[SubjectArgs]) -> li
         _pods_fit_a_machine(flavors),
         _volumes_are_claimed(reaching=reaching),
         *kueue_fields.policies(member),
+        *stopping.policies(member),
         room.policy(),
         *exposure.policies(member),
         *given.policies(member),
         own_pod.POLICY,
         *(node_access.policies(flavors) if reaching else ()),
-        kueue_fields.mutation(),
+        stopping.mutation(),
     ]
     return [body for policy in found for body in policy.objects()]
 
@@ -86,11 +87,19 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> Policy:
     shared = max((_of_a_pod(each) for each in flavors if not each.get("own_queue")), default=0)
     most = {DEFAULT_QUEUE: shared, SAMPLES_QUEUE: shared}
     most |= {flavor_name(each["name"]): _of_a_pod(each) for each in flavors if each.get("own_queue")}
-    asked = f"pod.containers.map(one, int(string(one.?resources.?limits[?'{GPU}'].orValue('0')))).sum()"
+    gpus = f"int(string(one.?resources.?limits[?'{GPU}'].orValue('0')))"
+    sidecar = "one.?restartPolicy.orValue('') == 'Always'"
+    inits, limit = "pod.?initContainers.orValue([])", "variables.most[variables.queue]"
+    # Kubernetes' sum: sidecars run beside the containers, and beside the init containers after them
+    # (k8s.io/component-helpers v0.36.2 resource/helpers.go, `AggregateContainerRequests`).
+    fits = (
+        f"pod.containers.map(one, {gpus}).sum() + {inits}.filter(one, {sidecar}).map(one, {gpus}).sum()"
+        f" <= {limit} && {inits}.all(at, one, {sidecar} || {gpus} == 0 || {gpus}"
+        f" + {inits}.transformList(before, one, before < at && {sidecar}, {gpus}).sum() <= {limit})"
+    )
     known = ", ".join(f"{queue} {gpus}" for queue, gpus in most.items() if queue != SAMPLES_QUEUE)
     refusal = (
-        f"{kueue_fields.owned()} || !(variables.queue in variables.most)"
-        f" || variables.pods.all(pod, {asked} <= variables.most[variables.queue])",
+        f"{kueue_fields.owned()} || !(variables.queue in variables.most) || variables.pods.all(pod, {fits})",
         "no machine behind its queue has so many GPUs for one pod; most GPUs of one machine by "
         f"queue: {known}. Label {QUEUE_NAME_LABEL} selects another queue",
     )

@@ -4,22 +4,26 @@ import json
 
 from agents.gpu_ledger import book_store
 from agents.waiting import mlflow_logins
+from components.kubernetes.people import by_controllers
 from components.kubernetes.queueing.policy import Body, Policy, rule
 from components.kubernetes.queueing.tenancy import GIVEN_LABEL, TRACKING
 from components.kubernetes.runtime_names import POOL_RUNTIME
 from smoke_training.launchers import checkpoint_policy
 
 GIVEN, FINALIZERS, TOKENS = "trainstack-given", "trainstack-finalizers", "trainstack-tokens"
-CLAIMS = "trainstack-claims"
+CLAIMS, EVENTS = "trainstack-claims", "trainstack-events"
+# The most letters that events.k8s.io accepts in a note.
+MOST_LETTERS = 1024
 MOST_TOKEN_S = 24 * 60 * 60
 # Objects that programs of the stack create later: one of this name in their place would be taken for theirs.
 _RESERVED = (book_store.NAME, checkpoint_policy.CONFIG, mlflow_logins.SECRET, TRACKING)
+_MOST_KEYS = 20
 _ADMINISTRATORS = "the stack created this for the team; only administrators change it"
 
 
 def policies(member: str) -> list[Policy]:
     """All of them; `member`: CEL, true for requests of members."""
-    return [_given(member), _claims(member), _finalizers(member), _tokens(member)]
+    return [_given(member), _claims(member), _finalizers(member), _tokens(member), _events(member)]
 
 
 def _every_kind(*operations: str) -> Body:
@@ -65,7 +69,7 @@ def _claims(member: str) -> Policy:
     one is made: another would take its name or its room, and a controller whose claim the quota refuses tries
     again and again. A template of a StatefulSet can have any label, so a label would not separate them.
     """
-    controller = "request.userInfo.username.startsWith('system:serviceaccount:kube-system:')"
+    controller = by_controllers("statefulset-controller", "ephemeral-volume-controller")
     return Policy(
         CLAIMS,
         [rule("", "persistentvolumeclaims")],
@@ -122,5 +126,40 @@ def _tokens(member: str) -> Policy:
                 f"tokens last {MOST_TOKEN_S} seconds at most: request a new one when it ends",
             ),
         ],
+        only_from=member,
+    )
+
+
+def _events(member: str) -> Policy:
+    """Members write Events of ordinary size: no quota counts them.
+
+    Most texts of an Event of the core API have no limit (kubernetes v1.36.2
+    pkg/apis/core/validation/events.go, `legacyValidateEvent`). Some thousand of a megabyte fill the store, so
+    that the API server refuses all writes.
+    """
+    named = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+    fields = [
+        *("message", "note", "reason", "action", "type"),
+        *("reportingController", "reportingComponent", "reportingInstance"),
+        *(f"{one}.?{part}" for one in ("source", "deprecatedSource") for part in ("component", "host")),
+        *(f"{one}.?{part}" for one in ("involvedObject", "regarding", "related") for part in named),
+    ]
+    texts = ", ".join(f"variables.event.?{field}.orValue('')" for field in fields)
+    about = "variables.event.metadata.?"
+    maps = ", ".join(f"{about}{field}.orValue({{}})" for field in ("labels", "annotations"))
+    small = (
+        f"[{texts}].all(text, size(text) <= {MOST_LETTERS}) && [{maps}].all(one,"
+        f" one.size() <= {_MOST_KEYS} && one.all(key, size(one[key]) <= {MOST_LETTERS}))"
+        f" && {about}ownerReferences.orValue([]).size() == 0"
+    )
+    message = (
+        f"an Event has texts of {MOST_LETTERS} letters at most, {_MOST_KEYS} labels and annotations, and no "
+        "ownerReferences: write long texts to the log"
+    )
+    return Policy(
+        EVENTS,
+        [rule(group, "events", operations=("CREATE", "UPDATE")) for group in ("", "events.k8s.io")],
+        [(small, message)],
+        {"event": "dyn(object)"},
         only_from=member,
     )

@@ -8,31 +8,31 @@ pod_webhook.go, `Default`; pkg/controller/jobframework/reconciler.go, `FindAnces
 import json
 from collections.abc import Iterator
 
-from components.kubernetes.queueing.kueue import PRIORITIES, PRIORITY_LABEL
-from components.kubernetes.queueing.policy import Mutation, Policy, rule
+from components.kubernetes.people import by_controllers
+from components.kubernetes.queueing.policy import Policy, rule
 from components.kubernetes.queueing.quotas import GPU
 
-FIELDS, PODS, ORPHANS = "trainstack-kueue", "trainstack-pods", "trainstack-orphans"
-ROLES, CLASSES = "trainstack-pod-roles", "trainstack-priority-classes"
+FIELDS, PODS = "trainstack-kueue", "trainstack-pods"
 # A preempted job frees its quota at once, its pods stay until they end: no longer than this, which is less
 # than the time in which its successor has to be ready, and than the time limit of a namespace's deletion.
 MOST_GRACE_S = 600
 
-_KUEUE = "kueue.x-k8s.io/"
+KUEUE, JOBSET = "kueue.x-k8s.io/", "jobset.sigs.k8s.io/"
 # Labels and annotations with which users describe their job (kueue v0.19.2 pkg/controller/constants,
 # pkg/controller/jobs/pod/constants and apis/kueue/v1beta2/topology_types.go).
 _OF_USERS = [
-    _KUEUE + key
+    KUEUE + key
     for key in (
         *("queue-name", "priority-class", "max-exec-time-seconds", "job-min-parallelism"),
         *("job-completions-equal-parallelism", "podset-group-name", "podset-slice-size"),
         *("podset-required-topology", "podset-preferred-topology", "podset-unconstrained-topology"),
         *("podset-slice-required-topology", "podset-slice-required-topology-constraints"),
-        *("pod-group-name", "pod-group-total-count", "pod-group-fast-admission", "retriable-in-group"),
     )
 ]
 # What Kueue's webhook writes into a pod within the request that creates it.
-_OF_WEBHOOK = [_KUEUE + "managed", _KUEUE + "role-hash"]
+_OF_WEBHOOK = [KUEUE + "managed", KUEUE + "role-hash"]
+# CEL: a label or annotation of groups of pods, which are refused for all authors (`stopping`).
+GROUPED = f"(key.startsWith('{KUEUE}pod-group-') || key == '{KUEUE}retriable-in-group')"
 _OWNERS = ["Job", "JobSet", "TrainJob"]
 _CHANGES = ("CREATE", "UPDATE")
 # The templates of jobs and pods in an object, in groups: of a TrainJob those of each patch, else one.
@@ -49,7 +49,7 @@ _TEMPLATES = """
   ? [[dyn(OBJECT.spec.jobTemplate), dyn(OBJECT.spec.jobTemplate.spec.template)]]
   : [[dyn(OBJECT.spec.?template.orValue({}))]]
 """
-_NEW = "request.operation == 'CREATE'"
+NEW = "request.operation == 'CREATE'"
 _NODE = "the scheduler chooses the node: leave nodeName out; select a pool by its queue"
 # Every GKE cluster from 1.34.1-gke.1829001 has the classes `autopilot` and `autopilot-spot`, for which GKE
 # makes nodes beside all pools (GKE documentation, "About built-in ComputeClasses").
@@ -61,26 +61,7 @@ _GRACE = f"terminationGracePeriodSeconds: {MOST_GRACE_S} at most, as a preempted
 
 def policies(member: str) -> list[Policy]:
     """All of them; `member`: CEL, true for requests of members."""
-    return [_fields(member), _pods(member), _orphans(member), _classes()]
-
-
-def mutation() -> Mutation:
-    """Remove the role of a new pod.
-
-    Kueue counts the first pod of a role for all pods of it in a group, and computes the role of a pod only
-    where it has none (pod_controller.go, `getRoleHash`): a user who writes it gets large pods for the quota
-    of a small one. It runs before Kueue's webhook; a validation comes after, when the author is unknown.
-    """
-    role = _OF_WEBHOOK[1]
-    written = f"'{role}' in object.metadata.?annotations.orValue({{}})"
-    path = "/metadata/annotations/" + role.replace("/", "~1")
-    return Mutation(
-        ROLES,
-        [rule("", "pods")],
-        [f"[JSONPatch{{op: 'remove', path: '{path}'}}]"],
-        condition=written,
-        failure_policy="Fail",
-    )
+    return [_fields(member), _pods(member)]
 
 
 def owned(of: str = "object") -> str:
@@ -88,28 +69,47 @@ def owned(of: str = "object") -> str:
     return f"{of}.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind in {json.dumps(_OWNERS)})"
 
 
-def _fields(member: str) -> Policy:
-    described = [
-        rule("", "pods", "replicationcontrollers", operations=_CHANGES),
-        rule("apps", "deployments", "replicasets", "statefulsets", "daemonsets", operations=_CHANGES),
-        rule("batch", "jobs", "cronjobs", operations=_CHANGES),
-        rule("jobset.x-k8s.io", "jobsets", operations=_CHANGES),
-        rule("trainer.kubeflow.org", "trainjobs", operations=_CHANGES),
-    ]
+# The kinds that describe pods.
+DESCRIBED = [
+    rule("", "pods", "replicationcontrollers", operations=_CHANGES),
+    rule("apps", "deployments", "replicasets", "statefulsets", "daemonsets", operations=_CHANGES),
+    rule("batch", "jobs", "cronjobs", operations=_CHANGES),
+    rule("jobset.x-k8s.io", "jobsets", operations=_CHANGES),
+    rule("trainer.kubeflow.org", "trainjobs", operations=_CHANGES),
+]
+
+
+def described() -> dict[str, str]:
+    """CEL variables: an object and its templates, in groups; and those that it had before."""
     now, was = (_TEMPLATES.strip().replace("OBJECT", each) for each in ("object", "oldObject"))
-    variables = {
+    return {
         "templates": now,
         "described": "variables.templates + [[dyn(object)]]",
-        "before": f"{_NEW} ? [] : ({was}) + [[dyn(oldObject)]]",
-        "owned": f"!({_NEW}) && {owned('oldObject')}",
+        "before": f"{NEW} ? [] : ({was}) + [[dyn(oldObject)]]",
+    }
+
+
+def unchanged(field: str, refused: str, but: str = "false") -> str:
+    """CEL: no key of labels or annotations (`field`) that is `refused`, but those of before and `but`."""
+    return (
+        f"variables.described.all(group, group.all(one, one.?metadata.?{field}.orValue({{}}).all(key,"
+        f" !({refused}) || ({but}) || variables.before.exists(group, group.exists(old,"
+        f" old.?metadata.?{field}[?key] == optional.of(one.metadata.{field}[key]))))))"
+    )
+
+
+def _fields(member: str) -> Policy:
+    variables = {
+        **described(),
+        "owned": f"!({NEW}) && {owned('oldObject')}",
         **{
-            f"{key}_before": f"{_NEW} ? {{}} : oldObject.metadata.?{key}.orValue({{}})"
+            f"{key}_before": f"{NEW} ? {{}} : oldObject.metadata.?{key}.orValue({{}})"
             for key in ("labels", "annotations")
         },
     }
     return Policy(
         FIELDS,
-        described,
+        DESCRIBED,
         [*_metadata(), *_templates(), *_states()],
         variables,
         only_from=member,
@@ -117,15 +117,16 @@ def _fields(member: str) -> Policy:
 
 
 def _metadata() -> Iterator[tuple[str, str]]:
-    named = ", ".join(key.removeprefix(_KUEUE) for key in _OF_USERS)
+    named = ", ".join(key.removeprefix(KUEUE) for key in _OF_USERS)
     for field in ("labels", "annotations"):
-        of_kueue = f"key.startsWith('{_KUEUE}') && !(key in {json.dumps(_OF_USERS)})"
+        of_kueue = f"key.startsWith('{KUEUE}') && !(key in {json.dumps(_OF_USERS)})"
+        if field == "labels":
+            # By them the watch of idle GPUs takes the pod of a Job for one of a JobSet, and stops that.
+            of_kueue += f" || key.startsWith('{JOBSET}')"
+        webhook = f"{NEW} && request.kind.kind == 'Pod' && key in {json.dumps(_OF_WEBHOOK)}"
         yield (
-            f"variables.described.all(group, group.all(one, one.?metadata.?{field}.orValue({{}}).all(key,"
-            f" !({of_kueue}) || ({_NEW} && request.kind.kind == 'Pod' && key in {json.dumps(_OF_WEBHOOK)})"
-            f" || variables.before.exists(group, group.exists(old, old.?metadata.?{field}[?key]"
-            f" == optional.of(one.metadata.{field}[key]))))))",
-            f"{field} of {_KUEUE} are written by Kueue: set none but {named}",
+            unchanged(field, of_kueue, f"{webhook} || {GROUPED}"),  # which has a message of its own
+            f"{field} of {KUEUE} and {JOBSET} are written by their controllers: set none but {named}",
         )
         kept = f"variables.owned || ({of_kueue})" if field == "labels" else of_kueue
         yield (
@@ -135,7 +136,7 @@ def _metadata() -> Iterator[tuple[str, str]]:
             "the job instead",
         )
     yield (
-        f"object.metadata.?ownerReferences.orValue([]) == ({_NEW} ? []"
+        f"object.metadata.?ownerReferences.orValue([]) == ({NEW} ? []"
         " : oldObject.metadata.?ownerReferences.orValue([]))",
         "only controllers create objects that belong to a job: leave ownerReferences out",
     )
@@ -193,12 +194,12 @@ def _counted(spec: str) -> str:
 def _states() -> Iterator[tuple[str, str]]:
     gates = "spec.?schedulingGates.orValue([])"
     yield (
-        f"{_NEW} || request.kind.kind != 'Pod' || oldObject.{gates}.all(gate,"
-        f" !gate.name.startsWith('{_KUEUE}') || object.{gates}.exists(now, now.name == gate.name))",
+        f"{NEW} || request.kind.kind != 'Pod' || oldObject.{gates}.all(gate,"
+        f" !gate.name.startsWith('{KUEUE}') || object.{gates}.exists(now, now.name == gate.name))",
         "Kueue removes its scheduling gates when the quota has room: wait (see `trainstack queue`)",
     )
     yield (
-        f"{_NEW} || !(request.kind.kind in {json.dumps(_OWNERS)}) || object.spec.?suspend.orValue(false)"
+        f"{NEW} || !(request.kind.kind in {json.dumps(_OWNERS)}) || object.spec.?suspend.orValue(false)"
         " || !oldObject.spec.?suspend.orValue(false)",
         "Kueue starts a job when the quota has room: leave `suspend` as it is, or request less",
     )
@@ -207,7 +208,7 @@ def _states() -> Iterator[tuple[str, str]]:
         "it belongs to a job, which Kueue counted as a whole: delete that job, and create a larger one",
     )
     yield (
-        f"request.kind.kind != 'DaemonSet' || !({_NEW})",
+        f"request.kind.kind != 'DaemonSet' || !({NEW})",
         "no DaemonSets: nodes are shared by all teams. Use a Deployment, or a Job with parallelism",
     )
 
@@ -220,16 +221,16 @@ def _pods(member: str) -> Policy:
     """
     of_job = "object.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind == 'Job')"
     gated = (
-        f"object.metadata.?labels[?'{_KUEUE}managed'].orValue('') == 'true'"
-        f" && !('{_KUEUE}pod-suspending-parent' in object.metadata.?annotations.orValue({{}}))"
-        f" && object.spec.?schedulingGates.orValue([]).exists(gate, gate.name == '{_KUEUE}admission')"
+        f"object.metadata.?labels[?'{KUEUE}managed'].orValue('') == 'true'"
+        f" && !('{KUEUE}pod-suspending-parent' in object.metadata.?annotations.orValue({{}}))"
+        f" && object.spec.?schedulingGates.orValue([]).exists(gate, gate.name == '{KUEUE}admission')"
     )
     return Policy(
         PODS,
         [rule("", "pods")],
         [
             (
-                f"({of_job} && !{member}) || ({gated})",
+                f"({of_job} && {by_controllers('job-controller')}) || ({gated})",
                 "Kueue would not count this pod: leave its annotations (pod-suspending-parent) and "
                 "ownerReferences out",
             ),
@@ -239,7 +240,7 @@ def _pods(member: str) -> Policy:
             (
                 "object.spec.?priority.orValue(0) <= 0",
                 "no priorityClassName: it would evict pods of other teams. Rank jobs by the label "
-                f"{_KUEUE}priority-class",
+                f"{KUEUE}priority-class",
             ),
             (
                 f"!{member} || object.spec.?terminationGracePeriodSeconds.orValue(0) <= {MOST_GRACE_S}",
@@ -247,60 +248,3 @@ def _pods(member: str) -> Policy:
             ),
         ],
     )
-
-
-def _orphans(member: str) -> Policy:
-    """A job is deleted with its pods: left behind they would run outside of every quota."""
-    jobs = [
-        rule("batch", "jobs", operations=("DELETE",)),
-        rule("jobset.x-k8s.io", "jobsets", operations=("DELETE",)),
-        rule("trainer.kubeflow.org", "trainjobs", operations=("DELETE",)),
-    ]
-    orphaned = (
-        "request.?options.?propagationPolicy.orValue('') == 'Orphan'"
-        " || request.?options.?orphanDependents.orValue(false)"
-    )
-    message = "its pods would run outside of the quota: delete it without --cascade=orphan"
-    return Policy(ORPHANS, jobs, [(f"!({orphaned})", message)], only_from=member)
-
-
-def _classes() -> Policy:
-    """A job changes its priority class only to one that exists, and so do the pods of a group.
-
-    With an unknown one, Kueue fails before it does anything else with the job (kubernetes-sigs/kueue v0.19.2
-    pkg/controller/jobframework/reconciler.go, `ensureOneWorkload`): no preemption, no deactivation and no
-    time limit stops it any more, and its quota never comes back. A new job is never started instead, but a
-    running group takes the class of any of its pods, also of a replacement (jobs/pod/pod_controller.go) or of
-    one that joins it, which Kueue allows a pod without a group (pod_webhook.go, `ValidateUpdate`).
-
-    A policy cannot see which classes exist. Those of administrators are known by rights: of who may create
-    classes, and of who may `use` this one.
-    """
-    kinds = [
-        rule("", "pods", operations=_CHANGES),
-        rule("batch", "jobs", operations=("UPDATE",)),
-        rule("jobset.x-k8s.io", "jobsets", operations=("UPDATE",)),
-        rule("trainer.kubeflow.org", "trainjobs", operations=("UPDATE",)),
-    ]
-    named = f"metadata.?labels[?'{PRIORITY_LABEL}'].orValue('')"
-    known = [one.name for one in PRIORITIES]
-    of_teams = ", ".join(one.name for one in PRIORITIES if not one.internal)
-    grouped, was_grouped = (
-        "("
-        + " || ".join(
-            f"'{_KUEUE}pod-group-name' in {of}.metadata.?{part}.orValue({{}})"
-            for part in ("labels", "annotations")
-        )
-        + ")"
-        for of in ("object", "oldObject")
-    )
-    classes = f"authorizer.group('{_KUEUE.rstrip('/')}').resource('workloadpriorityclasses')"
-    refusal = (
-        f"object.{named} in {json.dumps(['', *known])}"
-        f" || ({_NEW} ? !{grouped} : object.{named} == oldObject.{named} && (!{grouped} || {was_grouped}))"
-        f" || {classes}.check('create').allowed()"
-        f" || {classes}.name(object.{named}).check('use').allowed()",
-        f"Kueue could not stop a job or group with an unknown class: name one of {of_teams} in label "
-        f"{PRIORITY_LABEL}, create the job again, or ask an administrator for the right to `use` the class",
-    )
-    return Policy(CLASSES, kinds, [refusal])

@@ -4,8 +4,8 @@ from components.kubernetes.queueing.policy import Policy, rule
 from smoke_training.launchers.checkpoint_policy import LAST
 
 NAME = "trainstack-own-pod"
-# Only the namespace's own service accounts: people and controllers have other permissions.
-_BY_A_POD = "request.userInfo.groups.exists(group, group == 'system:serviceaccounts:' + request.namespace)"
+# The only account to which the stack grants it (`teams.checkpoints`); others have what administrators grant.
+_BY_A_POD = "request.userInfo.username == 'system:serviceaccount:' + request.namespace + ':default'"
 # A token that a kubelet requested names its pod (Kubernetes documentation, "Managing Service Accounts",
 # bound tokens; pkg/serviceaccount/claims.go). One that a person requested does not.
 _OWN = (

@@ -16,6 +16,9 @@ GIVEN_LABEL, GIVEN = "trainstack.dev/given", "yes"
 TRACKING = "mlflow"
 # Requests of a container in a queue when it has none.
 DEFAULT_REQUEST = {"cpu": "1", "memory": "2Gi"}
+# Least requests of a pod. A node has room for some hundred pods, which no quota counts: with requests of
+# nothing a team would take all of them. Of the pod, not of its containers: sidecars may request less.
+LEAST_REQUEST = {"cpu": "100m"}
 # Kubernetes' own role for users of a namespace, and that of Kueue's chart: jobs of all queued kinds, and read
 # access to the queue.
 _MEMBER_ROLES = ("edit", "kueue-batch-user-role")
@@ -33,6 +36,7 @@ _MOST_OBJECTS = {
     "count/deployments.apps": "500",
     "count/replicasets.apps": "5k",
     "count/statefulsets.apps": "500",
+    "count/controllerrevisions.apps": "5k",
     "replicationcontrollers": "100",
     "configmaps": "2k",
     "secrets": "2k",
@@ -95,7 +99,10 @@ def tenant_namespace(
         f"{name}-requests",
         metadata=meta.v1.ObjectMetaArgs(name="default-requests", namespace=namespace),
         spec=core.v1.LimitRangeSpecArgs(
-            limits=[core.v1.LimitRangeItemArgs(type="Container", default_request=DEFAULT_REQUEST)]
+            limits=[
+                core.v1.LimitRangeItemArgs(type="Container", default_request=DEFAULT_REQUEST),
+                core.v1.LimitRangeItemArgs(type="Pod", min=LEAST_REQUEST),
+            ]
         ),
         opts=inside,
     )

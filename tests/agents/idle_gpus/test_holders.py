@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agents.idle_gpus.holders import holders, seconds
+from agents.idle_gpus.holders import bare, holders, seconds
 from agents.shared.times import stamp
 
 NOW = "2026-11-25T20:00:00Z"
@@ -52,6 +52,27 @@ def test_pods_of_a_jobset_are_one_holder_over_all_its_jobs() -> None:
     ]
     (found,) = holders(pods, [])
     assert (found.kind, found.name, len(found.pods)) == ("JobSet", "run", 2)
+
+
+def test_gpus_of_init_containers_count_as_kubernetes_counts_them() -> None:
+    def container(gpus: int, **more: str) -> dict[str, Any]:
+        return {"name": "x", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}, **more}
+
+    sidecar, first = container(4, restartPolicy="Always"), container(6)
+    for inits, main, gpus in (
+        ([sidecar], 0, 4), ([sidecar], 2, 6), ([first], 2, 6), ([first, sidecar], 1, 6),
+        ([sidecar, first], 2, 10),
+    ):  # fmt: skip
+        body = bare(pod(spec={"initContainers": inits, "containers": [container(main)]}))
+        (found,) = holders([body], [])
+        assert found.pods[0].gpus == gpus
+
+
+def test_a_pod_is_of_a_jobset_only_by_its_job() -> None:
+    labels = {"jobset.sigs.k8s.io/jobset-name": "other", "jobset.sigs.k8s.io/jobset-uid": "uid-other"}
+    for of in ({}, controlled("StatefulSet", "run")):
+        (found,) = holders([pod(metadata={"labels": labels, **of})], [])
+        assert found.kind != "JobSet"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 from components.kubernetes.queueing.kueue import API_VERSION, GPU_TAINT, PRIORITY_LABEL, QUEUE_NAME_LABEL
 from components.kubernetes.queueing.quotas import GPU
+from components.kubernetes.queueing.tenancy import LEAST_REQUEST
 from rehearsal.controlplane.api import KubernetesApi, Object
 from tests.cluster.lived_in.stack import KWOK_TAINT, ON_KWOK
 from tests.cluster.waiting import eventually
@@ -63,7 +64,7 @@ class Users:
         """Create old Jobs that end at once; they stay, for nothing deletes them."""
         for index in range(count):
             self.job(
-                namespace, f"old-{index}", requests={"cpu": "10m", "memory": "16Mi"}, notes={SECONDS: "0s"}
+                namespace, f"old-{index}", requests={**LEAST_REQUEST, "memory": "16Mi"}, notes={SECONDS: "0s"}
             )
 
     def notebook(self, namespace: str, name: str, claim: str = "") -> None:

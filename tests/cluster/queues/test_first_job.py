@@ -18,6 +18,7 @@ from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.queueing import defaults
 from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.quotas import GPU, TeamArgs
+from components.kubernetes.queueing.stopping import UNSUPPORTED
 from components.kubernetes.training.trainer import runtimes
 from policies.admission.manifests import manifests as policies
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
@@ -40,7 +41,7 @@ TEAMS: list[TeamArgs] = [{"name": "Plain", "weight": 1}, {"name": "Gpus", "weigh
 RUNTIME = (kubeflow.API_VERSION, "TrainingRuntime")
 # Pods of each sample.
 STARTING = {
-    "kueue-job": 3, "kueue-jobset": 2, "kueue-pod-group": 2, "kueue-pod": 1, "kueue-deployment": 3,
+    "kueue-job": 3, "kueue-jobset": 2, "kueue-pod": 1, "kueue-deployment": 3,
     "kueue-statefulset": 3, "jobset-pytorch": 4, "trainer-multi-node": 3, "nvidia-gpu-pod": 1,
 }  # fmt: skip
 
@@ -130,9 +131,7 @@ def _end(api: KubernetesApi, lab: Lab) -> None:
         for version, kind in (
             ("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), (kubeflow.API_VERSION, "TrainJob"),
             ("batch/v1", "Job"), ("jobset.x-k8s.io/v1alpha2", "JobSet"), ("v1", "Pod"),
-            (API_VERSION, "Workload"),
         ):  # fmt: skip
-            # Last the Workloads: Kueue keeps the pods of a group while it has one.
             for body in api.list(version, kind, namespace):
                 name = body["metadata"]["name"]
                 api.delete(version, kind, name, namespace, propagation="Background")
@@ -260,6 +259,15 @@ def test_the_jobs_of_the_tutorial_run_on_the_cheapest_machines(cluster: Cluster)
         assert lab.flavor(name) == "l4"
     lab.nodes("first")
     lab.nodes("two-nodes-node-0", 2)
+
+
+def test_a_group_of_pods_is_refused_with_the_kinds_to_use_instead(cluster: Cluster) -> None:
+    namespace = cluster.lab.namespaces["Plain"]
+    for body in sample("kueue-pod-group", namespace):
+        for author in (cluster.members["Plain"], cluster.lab.api):
+            with pytest.raises(ApiError, match=UNSUPPORTED) as refused:
+                author.create(body)
+            assert "JobSet" in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["kuberay-job", "kueue-pytorchjob"])

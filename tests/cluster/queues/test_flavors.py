@@ -94,12 +94,35 @@ def test_a_pod_with_more_gpus_than_a_machine_of_its_queue_is_refused(api: Kubern
         assert not refusal("train", 8, labels={QUEUE_NAME_LABEL: "a100"})
         assert not refusal("prepare", 0)
         namespace = lab.namespaces["Research"]
+        for inits, fits in (
+            ([side(1)], False), ([side(1), first(1)], False), ([first(2)], False), ([first(1)], True),
+            ([first(1), side(0)], True),
+        ):  # fmt: skip
+            made = jobset(namespace, 1)
+            made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["initContainers"] = (
+                inits
+            )
+            if fits:
+                api.create(made, dry_run=True)
+                continue
+            with pytest.raises(ApiError, match="default 1"):
+                api.create(made, dry_run=True)
         for body in (jobset(namespace, 8), train_job(namespace, 8)):
             with pytest.raises(ApiError, match="a100 8"):
                 api.create(body, dry_run=True)
         api.create(jobset(namespace, 1), dry_run=True)
         with pytest.raises(ApiError, match=r"(?i)runtime"):  # there is none; each webhook has its words
             api.create(train_job(namespace, 1), dry_run=True)
+
+
+def first(gpus: int) -> Object:
+    """An init container that ends."""
+    return {"name": "first", "image": "example.com/none:1", "resources": {"limits": {GPU: gpus}}}
+
+
+def side(gpus: int) -> Object:
+    """A sidecar."""
+    return {**first(gpus), "name": "side", "restartPolicy": "Always"}
 
 
 def jobset(namespace: str, gpus: int) -> Object:

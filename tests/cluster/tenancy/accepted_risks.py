@@ -24,7 +24,22 @@ ACCEPTED = [
     Accepted(
         "a pod for a scheduler that does not exist",
         create(body("Pod", spec=pod_spec(schedulerName="mine"))),
-        "name a scheduler that does not exist",
+        "name a scheduler that does not exist, or set gates of its own in a template",
+    ),
+    Accepted(
+        "a Job whose pods have a gate",
+        create(body("Job", spec=job_spec(schedulingGates=[{"name": "example.com/never"}]))),
+        "name a scheduler that does not exist, or set gates of its own in a template",
+    ),
+    Accepted(
+        "a pod for one node",
+        create(body("Pod", spec=pod_spec(nodeSelector={"kubernetes.io/hostname": "cpu-0"}))),
+        "request one node by its name in a label",
+    ),
+    Accepted(
+        "a Secret of 900 KiB",
+        create(body("Secret", stringData={"x": "x" * 900 * 1024})),
+        "fill the store with ConfigMaps and Secrets of a megabyte each",
     ),
     Accepted(
         "an account with the annotation of a cloud role",

@@ -150,6 +150,7 @@ def refuser(error: ApiError) -> str:
         (r"ValidatingAdmissionPolicy '([^']+)'", ""),
         (r"exceeded quota: ([^,]+),", ""),
         (r'admission webhook "[^"]+\.kb\.io" denied', "Kueue"),
+        (r"(?:minimum|maximum) \S+ usage per", "LimitRange"),
         (r"violates PodSecurity", "Pod Security"),
         (r'User "[^"]+" cannot ', "RBAC"),
     ):

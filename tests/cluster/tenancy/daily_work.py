@@ -73,6 +73,13 @@ def _with_bucket() -> Object:
     return spec
 
 
+def _with_sidecar() -> Object:
+    """Such as GKE adds to fetch metadata of a bucket beforehand."""
+    few = {"cpu": "10m", "memory": "10Mi"}
+    side = {**pod_spec(few)["containers"][0], "name": "side", "restartPolicy": "Always"}
+    return pod_spec(initContainers=[side])
+
+
 WORK: dict[str, Send] = {
     "a Job": create(body("Job", spec=job_spec())),
     "a Job as the launcher renders it": launched("job"),
@@ -241,6 +248,18 @@ WORK: dict[str, Send] = {
     "delete a JobSet": delete("JobSet", "set", propagationPolicy="Background"),
     "delete a Deployment and keep its pods": delete("Deployment", "notebook", propagationPolicy="Orphan"),
     "delete a pod": delete("Pod", "{notebook_pod}"),
+    "delete a pod at once": delete("Pod", "{notebook_pod}", gracePeriodSeconds=1),
+    "delete a pod that waits by force": delete("Pod", "gated", gracePeriodSeconds=0),
+    "a pod that ends at once": create(body("Pod", spec=pod_spec(terminationGracePeriodSeconds=0))),
+    "a pod with a small sidecar": create(body("Pod", spec=_with_sidecar())),
+    "an event": create(
+        body(
+            "Event",
+            involvedObject={"apiVersion": "v1", "kind": "Pod", "name": "gated", "namespace": "{own}"},
+            reason="Started",
+            message="x" * 1000,
+        )
+    ),
     "evict a pod": call(
         "POST",
         "/api/v1/namespaces/{own}/pods/{notebook_pod}/eviction",

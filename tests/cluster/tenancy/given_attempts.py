@@ -1,10 +1,17 @@
 """Attempts to change what the stack gave, and to fill the store."""
 
-from components.kubernetes.queueing.given import CLAIMS, FINALIZERS, GIVEN
+from components.kubernetes.queueing.given import CLAIMS, EVENTS, FINALIZERS, GIVEN
+from rehearsal.controlplane.api import Object
 from tests.cluster.tenancy.attempt import RBAC, Attempt, body, create, delete, patch
 from tests.cluster.tenancy.scene import job_spec
 
 GIVEN_STAYS = (GIVEN,)
+EVENT: Object = {
+    "involvedObject": {"apiVersion": "v1", "kind": "Pod", "name": "gated", "namespace": "{own}"},
+    "reason": "Started",
+    "message": "x",
+    "type": "Normal",
+}
 CLAIM = {
     "accessModes": ["ReadWriteMany"],
     "storageClassName": "",
@@ -104,6 +111,18 @@ GIVEN_OBJECTS = [
         "keep an object that exists",
         patch("Service", "served", {"metadata": {"finalizers": ["example.com/never"]}}),
         (FINALIZERS,),
+    ),
+    *(
+        Attempt(
+            f"an Event with {what} of a megabyte",
+            create(body("Event", **{**EVENT, **large})),
+            (EVENTS,),
+        )
+        for what, large in (
+            ("a message", {"message": "x" * 10**6}),
+            ("an object", {"involvedObject": {**EVENT["involvedObject"], "fieldPath": "x" * 10**6}}),
+            ("labels", {"labels": {f"key-{index}": "x" * 60 for index in range(10**4)}}),
+        )
     ),
     Attempt(
         "a ConfigMap of two MiB", create(body("ConfigMap", data={"x": "x" * 2 * 1024**2})), ("validation",)

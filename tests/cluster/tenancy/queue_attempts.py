@@ -1,8 +1,12 @@
 """Attempts to run outside of the queue."""
 
 from components.kubernetes.queueing.given import FINALIZERS
-from components.kubernetes.queueing.kueue_fields import CLASSES, FIELDS, ORPHANS, PODS
+from components.kubernetes.queueing.kueue_fields import (
+    FIELDS,
+    PODS,
+)
 from components.kubernetes.queueing.own_pod import NAME as OWN_POD
+from components.kubernetes.queueing.stopping import UNSUPPORTED
 from rehearsal.controlplane.api import Object
 from tests.cluster.tenancy.attempt import (
     KUEUE,
@@ -10,19 +14,17 @@ from tests.cluster.tenancy.attempt import (
     acting_as,
     body,
     create,
-    delete,
     patch,
     raw,
 )
-from tests.cluster.tenancy.scene import HUGE, job_set, job_spec, lasting, pod_spec
+from tests.cluster.tenancy.scene import HUGE, job_set, job_spec, labelled, lasting, pod_spec
 
 PARENT = {f"{KUEUE}pod-suspending-parent": "deployment"}
 MANAGED = f"/metadata/labels/{KUEUE.replace('/', '~1')}managed"
 OWNER = [{"apiVersion": "batch/v1", "kind": "Job", "name": "running", "uid": "{job_uid}", "controller": True}]
 AUTOPILOT = {"cloud.google.com/compute-class": "autopilot"}
-UNKNOWN, GROUP = {f"{KUEUE}priority-class": "none"}, {f"{KUEUE}pod-group-name": "group"}
-GROUPED = {f"{KUEUE}pod-group-total-count": "2"}
 IN_KUEUE, IN_PODS = (FIELDS,), (PODS, FIELDS)
+OF_JOBSET = {"jobset.sigs.k8s.io/jobset-name": "none"}
 
 
 def required(labels: Object) -> Object:
@@ -40,27 +42,14 @@ def owned(kind: str, spec: Object) -> Object:
 LEAVE = [
     *(
         Attempt(
-            f"an unknown priority class for the {kind} {name}: Kueue could not stop it any more",
-            patch(kind, name, {"metadata": {"labels": {f"{KUEUE}priority-class": "none"}}}),
-            (CLASSES,),
+            f"a {kind} that claims to be of a JobSet, whose idle GPUs are then not found",
+            create(body(kind, spec=spec, labels=labels)),
+            IN_KUEUE,
         )
-        for kind, name in (("Job", "running"), ("Job", "waiting"), ("JobSet", "set"), ("Pod", "gated"))
-    ),
-    *(
-        Attempt(
-            f"a replacement with an unknown priority class in a group of pods, named by {part}",
-            create(body("Pod", "ghost", spec=pod_spec(), **{"labels": UNKNOWN, part: {**extra, **GROUP}})),
-            (CLASSES,),
+        for kind, spec, labels in (
+            ("Pod", pod_spec(), OF_JOBSET),
+            ("Job", labelled(OF_JOBSET), None),
         )
-        for part, extra in (("labels", UNKNOWN), ("annotations", {}))
-    ),
-    *(
-        Attempt(
-            f"a pod that joins a group with the unknown class that it was created with, by {part}",
-            patch("Pod", "ghost", {"metadata": {part: GROUP, "annotations": {**GROUPED, **extra}}}),
-            (CLASSES,),
-        )
-        for part, extra in (("labels", {}), ("annotations", GROUP))
     ),
     Attempt(
         "remove the label of Kueue and its gates from a pod",
@@ -252,7 +241,7 @@ LEAVE = [
     Attempt(
         "a Deployment of a group that grows",
         create(body("Deployment", spec=lasting(annotations={f"{KUEUE}pod-group-serving": "true"}))),
-        IN_KUEUE,
+        (UNSUPPORTED,),
     ),
     Attempt(
         "a Job with the workload of another",
@@ -295,18 +284,6 @@ LEAVE = [
     Attempt("start a waiting Job", patch("Job", "waiting", {"spec": {"suspend": False}}), IN_KUEUE),
     Attempt("start a waiting JobSet", patch("JobSet", "waiting-set", {"spec": {"suspend": False}}), IN_KUEUE),
     Attempt(
-        "delete a Job and keep its pods", delete("Job", "running", propagationPolicy="Orphan"), (ORPHANS,)
-    ),
-    Attempt(
-        "delete a Job and keep its pods, the old way",
-        delete("Job", "running", orphanDependents=True),
-        (ORPHANS,),
-    ),
-    Attempt("delete all Jobs and keep their pods", delete("Job", "", propagationPolicy="Orphan"), (ORPHANS,)),
-    Attempt(
-        "delete a JobSet and keep its Jobs", delete("JobSet", "set", propagationPolicy="Orphan"), (ORPHANS,)
-    ),
-    Attempt(
         "have the pods of a Job kept when it is deleted",
         patch("Job", "running", {"metadata": {"finalizers": ["orphan"]}}),
         (FINALIZERS,),
@@ -335,6 +312,6 @@ LEAVE = [
                 "application/merge-patch+json",
             ),
         ),
-        (OWN_POD,),
+        (OWN_POD, FIELDS),
     ),
 ]

@@ -64,6 +64,11 @@ def job_spec(amounts: Mapping[str, str] = SMALL, **pod: Any) -> Object:
     return {"backoffLimit": 0, "activeDeadlineSeconds": 3600, "template": kept}
 
 
+def labelled(labels: Object) -> Object:
+    """A Job whose pods have labels."""
+    return {**job_spec(), "template": {"metadata": {"labels": labels}, "spec": pod_spec()}}
+
+
 def lasting(**more: Any) -> Object:
     """The part of a Deployment that its kinds have in common; `more` is its pods' metadata."""
     template = {"metadata": {"labels": {"app": "own"}, **more}, "spec": pod_spec(restartPolicy="Always")}
@@ -93,7 +98,6 @@ def scene(plane: ControlPlane, api: KubernetesApi, actions: Sequence[Action]) ->
             for version, kind, name in (
                 ("apps/v1", "Deployment", "notebook"),
                 ("v1", "Pod", "gated"),
-                ("v1", "Pod", "ghost"),
             ):
                 api.delete(version, kind, name, stand.own, propagation="Background")
             for each in reversed(made):
@@ -135,7 +139,6 @@ def _made(stand: Scene) -> None:
     big = job_spec(HUGE)
     for kind, version, name, spec in (
         ("Pod", "v1", "gated", pod_spec(HUGE)),
-        ("Pod", "v1", "ghost", pod_spec(HUGE)),
         ("Job", "batch/v1", "waiting", big),
         ("Job", "batch/v1", "running", job_spec()),
         ("JobSet", "jobset.x-k8s.io/v1alpha2", "waiting-set", job_set(big)),
@@ -143,9 +146,7 @@ def _made(stand: Scene) -> None:
         ("Deployment", "apps/v1", "notebook", lasting()),
         ("Service", "v1", "served", {"selector": {"app": "own"}, "ports": [{"port": 80}]}),
     ):
-        metadata: Object = {"name": name, "namespace": stand.own}
-        if name == "ghost":
-            metadata["labels"] = {"kueue.x-k8s.io/priority-class": "none"}
+        metadata = {"name": name, "namespace": stand.own}
         stand.member.create({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
     for key, labels in {
         "job_pod": "batch.kubernetes.io/job-name=running",

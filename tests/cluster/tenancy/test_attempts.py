@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from components.kubernetes.queueing.given import CLAIMS
-from components.kubernetes.queueing.kueue_fields import CLASSES, PODS
+from components.kubernetes.queueing.kueue_fields import PODS
+from components.kubernetes.queueing.stopping import CLASSES
 from infra.engine.golang import ROOT
 from rehearsal.controlplane.api import Access, ApiError, KubernetesApi, Object
 from tests.cluster.tenancy.accepted_risks import ACCEPTED, BEYOND_REQUESTS
@@ -17,12 +18,15 @@ from tests.cluster.tenancy.attempt import KUEUE, Accepted, Attempt, Send, body, 
 from tests.cluster.tenancy.daily_work import CONNECTIONS, WORK
 from tests.cluster.tenancy.given_attempts import CLAIM, GIVEN_OBJECTS
 from tests.cluster.tenancy.identity_attempts import IDENTITIES
-from tests.cluster.tenancy.queue_attempts import AUTOPILOT, LEAVE, OWNER, PARENT, UNKNOWN, required
+from tests.cluster.tenancy.queue_attempts import AUTOPILOT, LEAVE, OWNER, PARENT, required
 from tests.cluster.tenancy.reach_attempts import NODES, PUBLISH
 from tests.cluster.tenancy.scene import HUGE, Scene, pod_spec
+from tests.cluster.tenancy.stop_attempts import STAY, UNKNOWN
 from tests.cluster.waiting import eventually, gone
 
-ATTEMPTS = {each.name: each for each in (*LEAVE, *AHEAD, *PUBLISH, *NODES, *IDENTITIES, *GIVEN_OBJECTS)}
+ATTEMPTS = {
+    each.name: each for each in (*LEAVE, *STAY, *AHEAD, *PUBLISH, *NODES, *IDENTITIES, *GIVEN_OBJECTS)
+}
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS.values(), ids=list(ATTEMPTS))
@@ -108,28 +112,25 @@ def test_no_controller_makes_a_claim_for_a_member(stand: Scene, controller: str,
     assert refuser(refused.value) == CLAIMS
 
 
-def test_a_class_of_an_administrator_ranks_waiting_jobs(stand: Scene) -> None:
-    """Administrators may name it; members and pods of groups once they may `use` it."""
-    own = {f"{KUEUE}priority-class": "own"}
-    member = stand.api.list("rbac.authorization.k8s.io/v1", "RoleBinding", stand.own)[0]["subjects"]
+def test_a_class_of_an_administrator_ranks_waiting_jobs_once_it_is_known(stand: Scene) -> None:
+    """A right that all accounts have names it; rights of an administrator cover each typing error."""
     uses = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloadpriorityclasses"], "verbs": ["use"]}
     role = body("ClusterRole", name="use-own", rules=[{**uses, "resourceNames": ["own"]}])
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "use-own"}
-    bound = body("ClusterRoleBinding", name="use-own", roleRef=reference, subjects=member)
-    change = {"metadata": {"labels": own}}
-    made = [body("WorkloadPriorityClass", name="own", value=5)]
+    accounts = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:serviceaccounts"}
+    bound = body("ClusterRoleBinding", name="use-own", roleRef=reference, subjects=[accounts])
+    change = patch("Job", "waiting", {"metadata": {"labels": {f"{KUEUE}priority-class": "own"}}})
+    made = [body("WorkloadPriorityClass", name="own", value=5), role, bound]
+    authors = [stand, replace(stand, member=stand.api)]
     stand.api.create(made[0])
     try:
-        patch("Job", "waiting", change)(replace(stand, member=stand.api))
-        with pytest.raises(ApiError) as refused:
-            patch("Job", "waiting", change)(stand)
-        assert refuser(refused.value) == CLASSES
-        made += [role, bound]
+        assert not any(_allowed(partial(change, each)) for each in authors)
         for each in made[1:]:
             stand.api.create(each)
-        eventually(lambda: _allowed(partial(patch("Job", "waiting", change), stand)), "the right holds")
-        with pytest.raises(ApiError):
-            patch("Job", "waiting", {"metadata": {"labels": UNKNOWN}})(stand)
+        for author in authors:
+            eventually(partial(_allowed, partial(change, author)), "the class is known")
+            unknown = patch("Job", "running", {"metadata": {"labels": UNKNOWN}})
+            assert not _allowed(partial(unknown, author))
     finally:
         for each in reversed(made):
             about = each["apiVersion"], each["kind"], each["metadata"]["name"]
@@ -144,18 +145,6 @@ def _allowed(send: Callable[[], Any]) -> bool:
         assert refuser(error) == CLASSES
         return False
     return True
-
-
-def test_the_role_of_a_pod_is_the_one_that_kueue_computes(stand: Scene) -> None:
-    """Kueue counts the first pod of a role for all pods of it in a group."""
-    key, group = f"{KUEUE}role-hash", {f"{KUEUE}pod-group-name": "group"}
-    roles = []
-    for name, spec in (("small", pod_spec()), ("large", pod_spec(HUGE))):
-        forged = {f"{KUEUE}pod-group-total-count": "2", key: "forged"}
-        made = body("Pod", name=name, labels=group, annotations=forged, spec=spec)
-        made["metadata"]["namespace"] = stand.own
-        roles.append(stand.member.create(made, dry_run=True)["metadata"]["annotations"][key])
-    assert len({*roles, "forged"}) == 3
 
 
 def test_no_address_is_public_at_the_request_of_an_administrator(stand: Scene) -> None:

@@ -158,6 +158,29 @@ def test_a_job_that_waits_for_nodes_beside_the_pools_must_be_submitted_again() -
     assert (found.job.name, found.effect) == ("old", RESUBMIT)
 
 
+def test_a_group_of_pods_continues_and_pods_with_too_little_cpu_must_be_submitted_again() -> None:
+    large = _on_tcpxo("large", ["vpc1"])
+    small = [replace(each, each={"cpu": Decimal("0.05")}) for each in large.pod_sets]
+    jobs = (
+        replace(large, name="group", grouped=True),
+        replace(large, name="small", pod_sets=tuple(small)),
+        replace(large, name="small-runs", pod_sets=tuple(small), conditions=RESERVED),
+        large,
+    )
+    found = effects(replace(STATE, jobs=jobs), Removal(), _wanted(*BOTH), ())
+    assert {one.job.name: one.effect for one in found} == {
+        "group": STAYS, "small": RESUBMIT, "small-runs": STAYS,
+    }  # fmt: skip
+
+
+def test_a_workload_of_a_group_of_pods_is_known_as_one() -> None:
+    annotations = {"kueue.x-k8s.io/is-group-workload": "true"}
+    about = {"namespace": "a", "name": "b", "creationTimestamp": "2026-07-01T00:00:00Z"}
+    spec: dict[str, Any] = {"podSets": []}
+    assert objects.job({"metadata": {**about, "annotations": annotations}, "spec": spec}, {}, {}).grouped
+    assert not objects.job({"metadata": about, "spec": spec}, {}, {}).grouped
+
+
 def test_a_job_that_waits_with_another_version_of_its_daemon_must_be_submitted_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

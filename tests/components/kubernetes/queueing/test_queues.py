@@ -100,7 +100,10 @@ def test_every_team_gets_a_namespace_that_is_queued_tracked_and_closed(made: Gra
     assert policy["spec"]["policyTypes"] == ["Ingress"]
     assert policy["spec"]["ingress"] == [{"from": [{"podSelector": {}}]}]
     limits = made.find("LimitRange", "team-research-requests")["spec"]["limits"]
-    assert limits == [{"type": "Container", "defaultRequest": {"cpu": "1", "memory": "2Gi"}}]
+    assert limits == [
+        {"type": "Container", "defaultRequest": {"cpu": "1", "memory": "2Gi"}},
+        {"type": "Pod", "min": {"cpu": "100m"}},
+    ]
 
 
 def test_the_members_of_a_team_work_in_its_namespace_and_in_no_other(made: Graph) -> None:
