@@ -152,10 +152,9 @@ def _show(files: "ClientFiles", found: Mapping[str, "Verdict"]) -> None:
     today = datetime.date.today()
     for stack, loaded in files.loaded.items():
         price = cost.estimate(loaded.spec, today)
-        least, expected, most = (f"${one:,.0f}" for one in (price.minimum, price.expected, price.maximum))
         typer.echo(f"{stack}")
         budget = f"budget ${files.choices.budget:,}"
-        typer.echo(f"  cost per month  {least} min / {expected} expected / {most} max; {budget}")
+        typer.echo(f"  cost per month  {price.line(loaded.spec.region)}; {budget}")
         if price.expected is not None and price.expected > files.choices.budget:
             typer.echo("  over budget     the expected cost is above it: raise it, or use fewer machines")
         if price.not_priced:
