@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,12 @@ def check(path: Path, *, force: bool) -> None:
         raise UserError(problems)
 
 
-def write(path: Path, document: Mapping[str, Any]) -> Path:
+def write(
+    path: Path, document: Mapping[str, Any], page: Callable[[Mapping[str, Any]], str] = html.page
+) -> Path:
     """Write the page and the document beside it, whose path is returned. Raises UserError where it cannot."""
     beside = path.with_suffix(".json")
-    texts = {beside: f"{json.dumps(document, indent=1)}\n", path: html.page(document)}
+    texts = {beside: f"{json.dumps(document, indent=1)}\n", path: page(document)}
     drafts = {one: one.with_name(f".{one.name}.{os.getpid()}") for one in texts}
     try:
         for one, text in texts.items():

@@ -94,3 +94,35 @@ def test_documents_are_as_their_schema_says(stack: str) -> None:
     checker = jsonschema.Draft202012Validator(schemas()["trainstack.report/1"])
     for one in (facts(stack), given.absent(stack)):
         checker.validate(json.loads(json.dumps(document(one))))
+
+
+def test_one_page_of_many_reports(tmp_path: Path) -> None:
+    (tmp_path / "acme").mkdir()
+    for name, one in (
+        ("acme/dev", facts("dev-aws")),
+        ("small", facts("small-gcp")),
+        ("new", given.absent("dev-aws")),
+    ):
+        (tmp_path / f"{name}.json").write_text(json.dumps(document(one)))
+    (tmp_path / "package.json").write_text("{}")
+    code, made = run_json(
+        "report", "--fleet", str(tmp_path), "--out", str(tmp_path / "all.html"), "--at", "2026-11-28"
+    )
+    assert code == 0
+    rows = {row["file"]: row for row in made["stacks"]}
+    assert {*rows} == {"dev", "small", "new"}
+    assert made["expected_usd"] == pytest.approx(sum(row["expected_usd"] for row in rows.values()))
+    assert rows["dev"]["attention"] and not rows["new"]["attention"]
+    assert (tmp_path / "all.html").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"schema": "trainstack.report/2"}', '{"schema": "trainstack.report/1"}', "\x80"]
+)
+def test_a_file_that_is_no_report_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text, encoding="latin-1")
+    for given_ in (tmp_path / "x.json", tmp_path):
+        with pytest.raises(UserError) as error:
+            run("report", "--fleet", str(given_), "--out", str(tmp_path / "all.html"))
+        assert [one for one, _ in error.value.codes] == ["report-not-readable"]
+    assert not (tmp_path / "all.html").exists()

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from trainstack.cli.output import Format, FormatOption, print_fields, print_json
-from trainstack.cli.stack import Rehearse, Stack
+from trainstack.cli.stack import AnyStack, Rehearse, or_default
 
 Out = Annotated[
     Path | None,
@@ -41,11 +41,19 @@ Drift = Annotated[
 Versions = Annotated[
     bool, typer.Option("--versions/--no-versions", help="Ask for newer versions; a rehearsal never asks.")
 ]
+Fleet = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--fleet",
+        help="One page about many stacks, from the JSON files of their reports.",
+        metavar="FILE|DIR",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace a report that exists.")]
 
 
 def report(
-    stack: Stack = "",
+    stack: AnyStack = None,
     *,
     rehearse: Rehearse = False,
     out: Out = None,
@@ -58,6 +66,7 @@ def report(
     parameters: Annotated[str, typer.Option(help="Model of the run that GPUs are compared for.")] = "7B",
     tokens: Annotated[str, typer.Option(help="Its tokens, with repetitions.")] = "500M",
     method: Annotated[str, typer.Option(help="Its method: full, lora or qlora.")] = "lora",
+    fleet: Fleet = None,
     force: Force = False,
     form: FormatOption = Format.TEXT,
 ) -> None:
@@ -70,6 +79,10 @@ def report(
     from trainstack.dossier import files  # noqa: PLC0415
     from trainstack.dossier.document import document  # noqa: PLC0415
 
+    if fleet:
+        _about_fleet(fleet, out or Path("report-fleet.html"), at, force=force, as_json=form is Format.JSON)
+        return
+    stack = or_default(stack)
     page = out or Path(f"report-{stack}.html")
     files.check(page, force=force)
     policies = PolicyFiles(config, environment, waivers)
@@ -78,6 +91,23 @@ def report(
     made = document(collect(wanted))
     beside = files.write(page, made)
     if form is Format.JSON:
+        print_json(str(made["schema"]), {key: value for key, value in made.items() if key != "schema"})
+        return
+    print_fields([("page", str(page)), ("numbers", str(beside))])
+
+
+def _about_fleet(
+    given: list[Path], page: Path, at: datetime.datetime | None, *, force: bool, as_json: bool
+) -> None:
+    """Write one page about the stacks of reports."""
+    from trainstack.dossier import files, fleet  # noqa: PLC0415
+    from trainstack.dossier.html.page import fleet_page  # noqa: PLC0415
+
+    files.check(page, force=force)
+    now = at or datetime.datetime.now(datetime.UTC)
+    made = fleet.document(fleet.read(given), now)
+    beside = files.write(page, made, fleet_page)
+    if as_json:
         print_json(str(made["schema"]), {key: value for key, value in made.items() if key != "schema"})
         return
     print_fields([("page", str(page)), ("numbers", str(beside))])

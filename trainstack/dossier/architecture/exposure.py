@@ -94,7 +94,7 @@ def _eks(urn: str, props: Mapping[str, Any]) -> Iterator[InternetWay]:
 def _gke(urn: str, props: Mapping[str, Any]) -> Iterator[InternetWay]:
     dns = at(props, "controlPlaneEndpointsConfig.dnsEndpointConfig.allowExternalTraffic")
     if dns:
-        yield _opening(urn, "Kubernetes API by its DNS name, for logged-in members", ["permission of IAM"])
+        yield _opening(urn, "Kubernetes API by its DNS name", ["members with a right of IAM"])
     off = at(props, "controlPlaneEndpointsConfig.ipEndpointsConfig.enabled") is False
     if not off and not at(props, "privateClusterConfig.enablePrivateEndpoint"):
         blocks = at(props, "masterAuthorizedNetworksConfig.cidrBlocks")
@@ -135,7 +135,7 @@ def _service(urn: str, props: Mapping[str, Any]) -> Iterator[InternetWay]:
 
 def _run(urn: str, props: Mapping[str, Any]) -> Iterator[InternetWay]:
     if props.get("ingress") in (None, "INGRESS_TRAFFIC_ALL"):
-        by = "Identity-Aware Proxy" if props.get("iapEnabled") else "permission of IAM"
+        by = "members, by Identity-Aware Proxy" if props.get("iapEnabled") else "members with a right of IAM"
         yield _opening(urn, "web service", [by])
 
 

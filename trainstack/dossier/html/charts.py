@@ -61,6 +61,36 @@ def cost(money: Placed, wide: float) -> Markup:
     return drawing.render(_css(wide))
 
 
+def budgets(fleet: Placed, wide: float) -> Markup:
+    """Expected cost of each stack, with its budget."""
+    rows = [one for one in fleet.stacks if value(one.expected_usd) is not None]
+    drawing = Picture("Expected cost and budget by stack", wide)
+    left, right = (230.0, 90.0) if wide == WIDE else (0.0, 70.0)
+    most = max([1.0, *(max(value(one.expected_usd), value(one.budget_usd)) for one in rows)])
+    room = wide - left - right
+    y = 4.0
+    for one in rows:
+        name = (
+            value(one.stack)
+            if value(one.stack) == value(one.file)
+            else f"{value(one.stack)} ({value(one.file)})"
+        )
+        if wide == NARROW:
+            drawing.text((0.0, y + 12), wrapped(name, wide, 12, 1)[0])
+            y += 17
+        else:
+            drawing.text((left - 10, y + 13), wrapped(name, left - 14, 12, 1)[0], "", "end")
+        cost_, budget = value(one.expected_usd) / most * room, value(one.budget_usd) / most * room
+        css = "fill violated" if cost_ > budget else "fill s0"
+        drawing.box(css, (left, y), (cost_, _BAR), 2)
+        drawing.line("budget", (left + budget, y - 3), (left + budget, y + _BAR + 3))
+        drawing.text((left + max(cost_, budget) + 8, y + 13), number(one.expected_usd, "usd"), "small")
+        y += 29
+    names = [("fill s0", "within the budget"), ("fill violated", "above the budget")]
+    drawing.high = _legend(drawing, names, y + 4)
+    return drawing.render(_css(wide))
+
+
 def runs(gpus: Placed, wide: float) -> Markup:
     """Cost of one run by machine, the cheapest first."""
     rows = [*gpus.runs][:_MOST]

@@ -42,6 +42,9 @@ class Placed:
     def __lt__(self, other: "Placed") -> bool:
         return bool(self._value < value(other))
 
+    def __gt__(self, other: "Placed") -> bool:
+        return bool(self._value > value(other))
+
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:

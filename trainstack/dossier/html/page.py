@@ -17,12 +17,21 @@ _FOLDER = Path(__file__).parent
 
 
 def page(document: Mapping[str, Any]) -> str:
-    """The page; the same document gives the same text."""
+    """The page about a stack; the same document gives the same text."""
+    return _rendered("page.html.j2", document)
+
+
+def fleet_page(document: Mapping[str, Any]) -> str:
+    """The page about many stacks."""
+    return _rendered("fleet.html.j2", document)
+
+
+def _rendered(template: str, document: Mapping[str, Any]) -> str:
     sheet = style.sheet() + (_FOLDER / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
     text = (
         _environment()
-        .get_template("page.html.j2")
+        .get_template(template)
         .render(
             policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
             sheet=sheet,

@@ -49,7 +49,7 @@ def _internet(drawing: Picture, architecture: Placed, y: float) -> float:
         peers = ", ".join(value(one.peers)) or "no address"
         entry = f"{value(one.what)} of {value(one.part)}"
         inward = one.direction == "in"
-        sentence = f"{entry}: from {peers}" if inward else f"{entry}: to the internet"
+        sentence = f"{entry}: open to {peers}" if inward else f"{entry}: to the internet"
         entries.append((inward, bool(one.open_to_all), wrapped(sentence, text, _NAME, 3)))
     head = 0.0 if drawing.wide == WIDE else 22.0
     high = head + 2 * _PAD + max(15.0, sum(len(lines) * 15.0 + 5 for _, _, lines in entries) - 5)
