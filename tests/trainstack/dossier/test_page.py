@@ -98,7 +98,7 @@ def test_every_number_is_that_of_the_document(tab: Page, shown: tuple[dict[str, 
     made, path = shown
     tab.open(path)
     numbers = tab.evaluate(_NUMBERS)
-    assert len(numbers) > (30 if path.stem == "fleet" else 300)
+    assert len(numbers) > (20 if path.stem == "fleet" else 300)
     units = {"minutes": 60.0, "ms": 0.001, "percent": 0.01}
     factors = {"T": 1e12, "B": 1e9, "M": 1e6, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
     for one in numbers:
