@@ -37,7 +37,7 @@ class Adopted:
 
 @dataclass(frozen=True)
 class Imports:
-    """What can be imported, and what cannot, with the reason."""
+    """Resources that can be imported, and the others with the reason."""
 
     adopted: Sequence[Adopted]
     left: Sequence[tuple[str, str]]
