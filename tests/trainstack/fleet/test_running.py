@@ -37,24 +37,28 @@ def test_each_failure_is_a_row_of_its_own(tmp_path: Path) -> None:
             "well": "",
             "wrong": "fail('error: getting secrets manager: incorrect passphrase')",
             "mute": "print('no document'); sys.exit(1)",
-            "slow": "hang()",
             "deaf": "fail('could not list bucket: dial tcp: i/o timeout')",
             "busy": "fail('ThrottlingException: Rate exceeded') if called('preview') < 3 else None",
             "drowned": "fail('googleapi: Error 429: Quota exceeded, rateLimitExceeded')",
         },
-        minutes=0.2,
     )
     code, states, codes, _ = ended(start(base, "preview"))
     assert code == 1
     assert states == {
-        "well": "done", "wrong": "unusable", "mute": "failed", "slow": "timed-out", "deaf": "unusable",
+        "well": "done", "wrong": "unusable", "mute": "failed", "deaf": "unusable",
         "busy": "done", "drowned": "failed",
     }  # fmt: skip
     assert codes["wrong"][0] == "passphrase-wrong"
     assert codes["mute"] == ["command-without-result"]
-    assert "command-timed-out" in codes["slow"]
     assert codes["deaf"][0] == "backend-unreachable"
     assert [len(calls(base, name, "preview")) for name in ("busy", "drowned", "wrong")] == [3, 4, 1]
+
+
+def test_a_command_that_does_not_end_is_interrupted(tmp_path: Path) -> None:
+    base = agency(tmp_path, {"slow": "hang()"}, minutes=0.05)
+    code, states, codes, _ = ended(start(base, "preview"))
+    assert (code, states) == (1, {"slow": "timed-out"})
+    assert "command-timed-out" in codes["slow"]
 
 
 def test_places_are_halved_by_throttling_and_grow_back() -> None:
