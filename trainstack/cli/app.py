@@ -25,7 +25,7 @@ from trainstack.cli import (
     validate,
     versions,
 )
-from trainstack.cli.clients import fleet, handover, new, report, update
+from trainstack.cli.clients import bootstrap, fleet, handover, new, report, update
 from trainstack.cli.jobs import run, runs
 
 app = typer.Typer(
@@ -39,8 +39,9 @@ app = typer.Typer(
 )
 GROUPS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
     "Deploy": {
-        "new": new.new, "preflight": preflight.preflight, "cost": stack.cost, "preview": stack.preview,
-        "up": stack.up, "refresh": stack.refresh, "destroy": stack.destroy, "explain": stack.explain,
+        "new": new.new, "bootstrap": bootstrap.bootstrap, "preflight": preflight.preflight,
+        "cost": stack.cost, "preview": stack.preview, "up": stack.up,
+        "refresh": stack.refresh, "destroy": stack.destroy, "explain": stack.explain,
     },
     "Operate": {
         "status": status.status, "drift": stack.drift, "validate": validate.validate,

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from infra.alarms import storage as storage_alarms
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import Permission
+from infra.stackspec import StackSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
@@ -39,13 +41,13 @@ def deploying(account: Account) -> Iterator[Answer]:
         yield Answer(_CHECK, State.UNKNOWN, f"IAM simulates policies of roles and users, not {caller}", fix)
         return
     denied: dict[str, list[str]] = {}
-    for resource, names in simulated(account).items():
+    for resource, names in simulated(account.spec).items():
         for start in range(0, len(names), _AT_ONCE):
             asked = {
                 "PolicySourceArn": arn,
                 "ActionNames": names[start : start + _AT_ONCE],
                 "ResourceArns": [resource],
-                **_service_named(resource),
+                **_context(account, resource),
             }
             for row in account.pages("iam", "simulate_principal_policy", "EvaluationResults", **asked):
                 if row["EvalDecision"] != "allowed" and not _exists(account, resource):
@@ -58,7 +60,7 @@ def deploying(account: Account) -> Iterator[Answer]:
         )
         yield Answer(_CHECK, state, f"{reason}: {', '.join(refused)}", fix)
     if not denied:
-        yield Answer(_CHECK, State.READY, f"{len(actions(account))} actions are allowed to {me}")
+        yield Answer(_CHECK, State.READY, f"{len(actions(account.spec))} actions are allowed to {me}")
 
 
 def _source(account: Account, caller: str) -> str | None:
@@ -77,13 +79,18 @@ def _source(account: Account, caller: str) -> str | None:
     return str(found["Role"]["Arn"]) if found else None
 
 
-def _service_named(resource: str) -> dict[str, object]:
-    """The condition key by which policies limit the creation of a service-linked role."""
+def _context(account: Account, resource: str) -> dict[str, object]:
+    """The condition key by which policies limit the creation of a service-linked role, or of any other."""
     _, linked, name = resource.partition(_LINKED)
-    if not linked:
+    boundary = account.on.permissions_boundary
+    if linked:
+        key, value = "iam:AWSServiceName", name.partition("/")[0]
+    elif boundary and ":role/" in resource:
+        key, value = "iam:PermissionsBoundary", boundary
+    else:
         return {}
-    service = {"ContextKeyName": "iam:AWSServiceName", "ContextKeyType": "string"}
-    return {"ContextEntries": [{**service, "ContextKeyValues": [name.partition("/")[0]]}]}
+    entry = {"ContextKeyName": key, "ContextKeyType": "string", "ContextKeyValues": [value]}
+    return {"ContextEntries": [entry]}
 
 
 def _exists(account: Account, resource: str) -> bool:
@@ -94,27 +101,37 @@ def _exists(account: Account, resource: str) -> bool:
     return account.found("iam", "get_role", "NoSuchEntity", RoleName=name) is not None
 
 
-def simulated(account: Account) -> Mapping[str, list[str]]:
+def simulated(spec: StackSpec) -> Mapping[str, list[str]]:
     """The actions of a deployment by the ARN for their simulation; "*" for all resources."""
-    wanted, types = actions(account), _rows(account)
-    fields = {"stack": account.spec.name, "region": account.spec.region, "account": account.on.account_id}
+    fields = fields_of(spec)
+    return {arn.format(**fields): names for arn, names in by_resource(spec).items()}
+
+
+def fields_of(spec: StackSpec) -> Mapping[str, str]:
+    """Values of the fields in ARNs of the catalog."""
+    return {"stack": spec.name, "region": spec.region, "account": _on(spec).account_id}
+
+
+def by_resource(spec: StackSpec) -> Mapping[str, list[str]]:
+    """The actions of a deployment by the ARN of the catalog, with its fields; "*" for all resources."""
+    wanted, types = actions(spec), _rows(spec)
     found: dict[str, list[str]] = {}
     for row in facts.simulated_resources.values():
         names = [action for action in row.actions if action in wanted]
         if names and row.type in types:
-            found[row.arn.format(**fields)] = names
+            found[row.arn] = names
     limited = {action for names in found.values() for action in names}
     return {_ANY: [action for action in wanted if action not in limited], **found}
 
 
-def actions(account: Account) -> list[str]:
+def actions(spec: StackSpec) -> list[str]:
     """The actions for the resource types of this stack."""
-    return sorted({action for row in _rows(account).values() for action in row.actions})
+    return sorted({action for row in _rows(spec).values() for action in row.actions})
 
 
-def _rows(account: Account) -> Mapping[str, Permission]:
+def _rows(spec: StackSpec) -> Mapping[str, Permission]:
     """The rows of this stack by type, without those of parts that its spec lacks."""
-    spec, balancer = account.spec, account.on.load_balancer
+    balancer = _on(spec).load_balancer
     without_cluster = isinstance(spec.layout, SmallLayout)
     # In a cluster, the cluster itself schedules validations.
     repeats = without_cluster and spec.smoke.schedule is not None
@@ -132,6 +149,11 @@ def _rows(account: Account) -> Mapping[str, Permission]:
     absent |= dict.fromkeys(_OF_CLUSTERS, without_cluster) | dict.fromkeys(_OF_JOBS, not without_cluster)
     left_out = tuple(prefix for prefix, none in absent.items() if none)
     return {token: row for token, row in facts.permissions.items() if not token.startswith(left_out)}
+
+
+def _on(spec: StackSpec) -> AwsSpec:
+    assert isinstance(spec.on, AwsSpec)
+    return spec.on
 
 
 def _by(row: dict[str, object]) -> str:

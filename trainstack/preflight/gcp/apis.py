@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from infra.catalog.gcp import deploying
 from infra.clouds.gcp.api import DISABLED, ApiRequestError
+from infra.stackspec import StackSpec
 from infra.stackspec.layouts import SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.project import Project, enable
@@ -12,10 +13,15 @@ _CHECK = "apis"
 
 
 def wanted(project: Project) -> list[str]:
-    """The APIs of this stack, without those of parts that its spec lacks."""
-    if isinstance(project.layout, SmallLayout):
-        return deploying.apis_of_jobs(scheduled=project.spec.smoke.schedule is not None)
-    data = project.spec.data
+    """The APIs of the project's stack."""
+    return wanted_by(project.spec)
+
+
+def wanted_by(spec: StackSpec) -> list[str]:
+    """The APIs of a stack, without those of parts that its spec lacks."""
+    if isinstance(spec.layout, SmallLayout):
+        return deploying.apis_of_jobs(scheduled=spec.smoke.schedule is not None)
+    data = spec.data
     shared, kept = data.shared_fs is not None, data.on_destroy == "keep"
     return deploying.apis_of(shared_fs=shared, homes=data.homes, kept=kept)
 

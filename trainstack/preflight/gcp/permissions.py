@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from infra.alarms import storage as storage_alarms
 from infra.catalog.gcp import deploying
 from infra.catalog.gcp.pools import stays_idle
-from infra.stackspec.layouts import InClusterMonitoring, SmallLayout
+from infra.stackspec import StackSpec
+from infra.stackspec.gcp.cloud import GcpSpec
+from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring, SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.project import Project
 
@@ -19,7 +21,7 @@ def deploying_in(project: Project) -> Iterator[Answer]:
 
     Permissions that are granted only on single resources (with conditions) are reported as missing.
     """
-    wanted = permissions(project)
+    wanted = permissions(project.spec)
     granted: set[str] = set()
     for start in range(0, len(wanted), _AT_ONCE):
         granted |= _granted(project, wanted[start : start + _AT_ONCE])
@@ -36,25 +38,26 @@ def deploying_in(project: Project) -> Iterator[Answer]:
         yield Answer(_CHECK, State.READY, f"{len(wanted)} permissions are granted on {project.on.project}")
 
 
-def permissions(project: Project) -> list[str]:
+def permissions(spec: StackSpec) -> list[str]:
     """The permissions for the resource types of this stack, without those of parts that its spec lacks."""
-    if isinstance(project.layout, SmallLayout):
+    on, layout = spec.on, spec.layout
+    assert isinstance(on, GcpSpec) and isinstance(layout, ClusterLayout | SmallLayout)
+    if isinstance(layout, SmallLayout):
         return deploying.permissions_of_jobs(
-            scheduled=project.spec.smoke.schedule is not None, login=project.on.login is not None
+            scheduled=spec.smoke.schedule is not None, login=on.login is not None
         )
-    spec, pools = project.spec, project.cluster.pools
-    watched = [one for one in pools if stays_idle(one.machine, one.min_nodes)]
+    watched = [one for one in layout.pools if stays_idle(one.machine, one.min_nodes)]
     # Alerts of the cluster are mailed by policies on a log, those about storage by policies on its metrics.
-    mails = isinstance(project.cluster.monitoring, InClusterMonitoring) or storage_alarms.on_gcp(spec)
+    mails = isinstance(layout.monitoring, InClusterMonitoring) or storage_alarms.on_gcp(spec)
     absent = {
         "gcp:filestore/": not spec.data.homes,
         "gcp:lustre/": spec.data.shared_fs is None,
         "gcp:backupdisasterrecovery/": not spec.data.homes or spec.data.on_destroy != "keep",
         # Managed Lustre is copied to buckets and from them.
         "gcp:cloudscheduler/": spec.data.shared_fs is None,
-        "gcp:storage/bucketIAMMember:": spec.data.shared_fs is None and not project.on.dataset_claims,
+        "gcp:storage/bucketIAMMember:": spec.data.shared_fs is None and not on.dataset_claims,
         "gcp:monitoring/alertPolicy:": not (spec.smoke.schedule or watched or mails),
-        "gcp:storage/anywhereCache:": not project.on.dataset_cache,
+        "gcp:storage/anywhereCache:": not on.dataset_cache,
         # Verdicts of scheduled validations are published.
         "gcp:pubsub/": not spec.smoke.schedule,
     }

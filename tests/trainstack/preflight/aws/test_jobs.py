@@ -128,14 +128,14 @@ def test_a_deployer_administers_no_cluster() -> None:
 
 
 def test_only_what_the_stack_makes_is_asked_for() -> None:
-    actions = {action.partition(":")[0] for action in permissions.actions(account(Cloud()))}
+    actions = {action.partition(":")[0] for action in permissions.actions(account(Cloud()).spec)}
     assert {"sagemaker", "lambda", "events", "budgets"} <= actions
     assert not actions & {"eks", "rds", "autoscaling", "secretsmanager", "fsx", "elasticfilesystem"}
     assert {"job-quotas", "job-logs"} <= set(JOB_CHECKS)
 
 
 def test_a_repetition_takes_a_schedule_an_alarm_and_their_rights() -> None:
-    without, more = (permissions.actions(account(Cloud(), when)) for when in (None, "0 5 * * 1"))
+    without, more = (permissions.actions(account(Cloud(), when).spec) for when in (None, "0 5 * * 1"))
     added = {*more} - {*without}
     assert {action.partition(":")[0] for action in added} == {"cloudwatch", "scheduler"}
     assert added >= {"cloudwatch:PutMetricAlarm", "scheduler:CreateSchedule", "scheduler:CreateScheduleGroup"}

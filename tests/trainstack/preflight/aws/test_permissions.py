@@ -81,7 +81,7 @@ def decided(decide: Decide, existing: tuple[str, ...] = (), **changes: Any) -> l
     """The answers where IAM says so of each action and resource, other than that it is allowed."""
     cloud = Cloud().answers("sts", "get_caller_identity", {"Account": ACCOUNT, "Arn": ME, "UserId": "x"})
     deployer = account(cloud, **changes)
-    for resource, wanted in permissions.simulated(deployer).items():
+    for resource, wanted in permissions.simulated(deployer.spec).items():
         for start in range(0, len(wanted), 50):
             names = wanted[start : start + 50]
             rows = [
@@ -172,16 +172,16 @@ def test_a_deployer_without_the_simulation_gets_the_action_to_allow() -> None:
 
 
 def test_nothing_is_asked_for_parts_that_the_stack_does_not_have() -> None:
-    without = permissions.actions(account(Cloud(), data__shared_fs=None, data__homes=False))
+    without = permissions.actions(account(Cloud(), data__shared_fs=None, data__homes=False).spec)
     absent = ("ce:", "fsx:", "elasticfilesystem:", "elasticloadbalancing:", "secretsmanager:GetSecretValue")
     assert not [name for name in without if name.startswith((*absent, "cloudwatch:"))]
     # Lustre has an alarm, and so have checkpoints of a size that is known.
-    assert "cloudwatch:PutMetricAlarm" in permissions.actions(account(Cloud()))
+    assert "cloudwatch:PutMetricAlarm" in permissions.actions(account(Cloud()).spec)
     sized = account(Cloud(), data__shared_fs=None, data__checkpoints__model_params_b=70)
-    assert "cloudwatch:PutMetricAlarm" in permissions.actions(sized)
-    behind = permissions.actions(account(Cloud(), on__load_balancer=LOAD_BALANCER))
+    assert "cloudwatch:PutMetricAlarm" in permissions.actions(sized.spec)
+    behind = permissions.actions(account(Cloud(), on__load_balancer=LOAD_BALANCER).spec)
     assert {"elasticloadbalancing:CreateListener", "autoscaling:AttachLoadBalancerTargetGroups"} <= {*behind}
-    assert "ce:CreateAnomalyMonitor" in permissions.actions(account(Cloud(), budget__anomaly_usd=100))
+    assert "ce:CreateAnomalyMonitor" in permissions.actions(account(Cloud(), budget__anomaly_usd=100).spec)
 
 
 def test_actions_are_operations_of_their_services() -> None:
@@ -230,7 +230,9 @@ def caller(arn: str) -> dict[str, Any]:
 def test_a_service_linked_role_is_asked_for_with_its_service_unless_it_exists() -> None:
     denied = {"iam:CreateServiceLinkedRole": {"EvalDecision": "implicitDeny"}}
     names = {
-        arn.rpartition("/")[2] for arn in permissions.simulated(account(Cloud())) if arn.startswith(LINKED)
+        arn.rpartition("/")[2]
+        for arn in permissions.simulated(account(Cloud()).spec)
+        if arn.startswith(LINKED)
     }
     assert names >= {
         "AWSServiceRoleForAmazonEKS",

@@ -143,7 +143,7 @@ def test_the_stack_needs_its_own_apis_and_none_of_a_cluster() -> None:
 
 
 def test_the_deployer_is_asked_for_rights_to_make_notebooks_and_no_cluster() -> None:
-    wanted = {*permissions.permissions(project(Google()))}
+    wanted = {*permissions.permissions(project(Google()).spec)}
     assert {"notebooks.instances.create", "run.services.create", "iam.roles.create"} <= wanted
     assert not {one for one in wanted if one.startswith(("container.", "lustre.", "secretmanager."))}
 
@@ -151,7 +151,7 @@ def test_the_deployer_is_asked_for_rights_to_make_notebooks_and_no_cluster() -> 
 def test_a_repetition_takes_cloud_scheduler_and_rights_to_its_jobs() -> None:
     once, again = project(Google()), project(Google(), schedule="0 5 * * 1")
     assert {*apis.wanted(again)} - {*apis.wanted(once)} == {"cloudscheduler.googleapis.com"}
-    assert {*permissions.permissions(again)} - {*permissions.permissions(once)} == {
+    assert {*permissions.permissions(again.spec)} - {*permissions.permissions(once.spec)} == {
         f"cloudscheduler.jobs.{verb}" for verb in ("create", "get", "update", "delete")
     }
 

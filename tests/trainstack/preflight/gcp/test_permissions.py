@@ -79,22 +79,22 @@ PARTS: dict[str, Any] = {
 
 
 def test_nothing_is_asked_for_parts_that_the_stack_does_not_have() -> None:
-    base = permissions.permissions(project(Google(), **PARTS))
+    base = permissions.permissions(project(Google(), **PARTS).spec)
     absent = ("lustre.", "file.", "backupdr.", "cloudscheduler.", "monitoring.alertPolicies.", "billing.")
     more = ("storage.anywhereCaches.",)
     assert not [one for one in base if one.startswith((*absent, *more))]
     # Every cluster has MLflow, which backs its database up by a role of its own.
     assert {"iam.roles.create", "iam.roles.delete"} <= {*base}
-    whole = permissions.permissions(project(Google(), on__dataset_cache=True))
+    whole = permissions.permissions(project(Google(), on__dataset_cache=True).spec)
     found = {prefix for prefix in (*absent, *more) if any(one.startswith(prefix) for one in whole)}
     assert found == {*absent, *more} - {"billing."}
-    discarded = permissions.permissions(project(Google(), data__on_destroy="discard"))
+    discarded = permissions.permissions(project(Google(), data__on_destroy="discard").spec)
     assert not [one for one in discarded if one.startswith("backupdr.")]
 
 
 def test_gpus_that_stay_are_watched_without_a_schedule_too() -> None:
     def alerts(**changes: Any) -> list[str]:
-        found = permissions.permissions(project(Google(), **{**PARTS, **changes}))
+        found = permissions.permissions(project(Google(), **{**PARTS, **changes}).spec)
         return [one for one in found if one.startswith("monitoring.alertPolicies.")]
 
     assert alerts(layout__pools__0__min_nodes=1)
@@ -106,7 +106,7 @@ def test_gpus_that_stay_are_watched_without_a_schedule_too() -> None:
 def test_who_deploys_may_switch_apis_on() -> None:
     """The provider asks for those that are on, and its requests count against the project."""
     wanted = {f"serviceusage.services.{verb}" for verb in ("enable", "get", "list", "use")}
-    assert wanted <= set(permissions.permissions(project(Google(), **PARTS)))
+    assert wanted <= set(permissions.permissions(project(Google(), **PARTS).spec))
     (answer,) = granted(["serviceusage.services.enable"])[1]
     assert answer.state is State.SHORT and "serviceusage.services.enable" in answer.text
 

@@ -1,0 +1,191 @@
+"""The setup of an AWS account: valid by AWS's schemas, and enough for the stacks, not for more."""
+
+import importlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from infra.stackspec import load_file
+from rehearsal.dataplane.aws.iam_policies import AccessCheck, permits
+from tests.stacks.composition.composed import deployed
+from tests.stacks.iam import judge
+from tests.test_structure import ROOT
+from tests.trainstack.bootstrap.setup import AGENCY, GITHUB, folder, printed
+from trainstack.bootstrap.aws.preflight_rights import RIGHTS
+from trainstack.bootstrap.aws.rights import MOST_CHARACTERS
+from trainstack.preflight.aws.permissions import simulated
+
+_lint: Any = importlib.import_module("cfnlint.api")
+ACCOUNT = "123456789012"
+BOUNDARY = f"arn:aws:iam::{ACCOUNT}:policy/trainstack-acme-roles"
+BOUNDED = ("    on:\n", f"    on:\n      permissions_boundary: {BOUNDARY}\n")
+STACKS = ("small-aws", "small-eks-aws", "dev-aws")
+# ARNs of resources by the names that the program gives, or the engine makes from them.
+_ARNS: Mapping[str, str] = {
+    "aws:iam/role:Role": f"arn:aws:iam::{ACCOUNT}:role/{{}}",
+    "aws:iam/policy:Policy": f"arn:aws:iam::{ACCOUNT}:policy/{{}}",
+    "aws:s3/bucket:Bucket": "arn:aws:s3:::{}",
+    "aws:lambda/function:Function": f"arn:aws:lambda:{{region}}:{ACCOUNT}:function:{{}}",
+    "aws:sns/topic:Topic": f"arn:aws:sns:{{region}}:{ACCOUNT}:{{}}",
+    "aws:cloudwatch/logGroup:LogGroup": f"arn:aws:logs:{{region}}:{ACCOUNT}:log-group:{{}}:*",
+    "aws:rds/cluster:Cluster": f"arn:aws:rds:{{region}}:{ACCOUNT}:cluster:{{}}",
+    "aws:eks/cluster:Cluster": f"arn:aws:eks:{{region}}:{ACCOUNT}:cluster/{{}}",
+}
+
+
+class Account:
+    """The emulated account in which an administrator has created the template."""
+
+    def __init__(self, template: str, region: str) -> None:
+        keys = {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
+        with mock_aws():
+            formation = boto3.client("cloudformation", region, **keys)
+            formation.create_stack(
+                StackName="setup", TemplateBody=template, Capabilities=["CAPABILITY_NAMED_IAM"]
+            )
+            (stack,) = formation.describe_stacks(StackName="setup")["Stacks"]
+            assert stack["StackStatus"] == "CREATE_COMPLETE"
+            self.outputs = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
+            self._iam: Any = boto3.client("iam", region, **keys)
+            self.roles = {role["RoleName"]: self._rights(role["RoleName"]) for role in self._roles()}
+            # The emulation of CloudFormation leaves out the policy of the bucket, its settings and budgets.
+            (self.settings,) = of_type(template, "S3::Bucket")
+            self.bucket = self.settings["BucketName"]
+            (self.bucket_policy,) = (one["PolicyDocument"] for one in of_type(template, "S3::BucketPolicy"))
+            (self.budget,) = (one["Budget"] for one in of_type(template, "Budgets::Budget"))
+
+    def _roles(self) -> list[dict[str, Any]]:
+        return list(self._iam.list_roles()["Roles"])
+
+    def _rights(self, role: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Policies of a role, and its boundary."""
+        attached = self._iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]
+        boundary = self._iam.get_role(RoleName=role)["Role"]["PermissionsBoundary"]["PermissionsBoundaryArn"]
+        return [self._policy(one["PolicyArn"]) for one in attached], self._policy(boundary)
+
+    def _policy(self, arn: str) -> dict[str, Any]:
+        version = self._iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
+        found = self._iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]
+        return dict(found["Document"])
+
+    def allows(self, stack: str, action: str, resource: str, **keys: str) -> bool:
+        """The deployer's policies and its boundary both allow a request."""
+        policies, boundary = self.roles[f"deployer-{stack}"]
+        check = AccessCheck(action, resource, keys)
+        return permits(policies, check) and permits([boundary], check)
+
+
+def of_type(template: str, kind: str) -> Iterator[dict[str, Any]]:
+    """Properties of the template's resources of a type."""
+    for one in json.loads(template)["Resources"].values():
+        if one["Type"] == f"AWS::{kind}":
+            yield one["Properties"]
+
+
+def documents(template: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, one in json.loads(template)["Resources"].items():
+        if one["Type"] == "AWS::IAM::ManagedPolicy":
+            yield name, one["Properties"]["PolicyDocument"]
+
+
+@pytest.mark.parametrize("trust", [AGENCY, GITHUB], ids=["agency", "github"])
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_template_fits_the_schemas_of_aws(stack: str, trust: tuple[str, ...], tmp_path: Path) -> None:
+    made = folder(tmp_path, stack)
+    template = printed(made, *trust)
+    found = _lint.lint(template, config=_lint.ManualArgs(regions=[load_file(stack, made).spec.region]))
+    assert [str(one) for one in found] == []
+    assert len(template) < 51_200, "longer templates need a bucket (CloudFormation quotas)"
+    for name, document in documents(template):
+        text = json.dumps(document).replace('{"Fn::GetAtt": ["StateKey", "Arn"]}', f'"{KEY}"')
+        assert judge.grammar(text) == "", name
+        known = [one for one in json.loads(text)["Statement"] if "Action" in one]
+        assert list(judge.findings(json.dumps({"Statement": known}))) == [], name
+        assert len(json.dumps(document, separators=(",", ":"))) <= MOST_CHARACTERS
+    attached = [one for one in of_type(template, "IAM::ManagedPolicy") if "Roles" in one]
+    assert 2 <= len(attached) <= 10, "a role has at most ten"
+
+
+KEY = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/0a0a0a0a-0000-0000-0000-000000000000"
+
+
+@pytest.mark.parametrize("change", [("", ""), BOUNDED], ids=["unbounded", "bounded"])
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_deployer_of_the_template_may_do_what_the_stack_takes_and_no_more(
+    stack: str, change: tuple[str, str], tmp_path: Path
+) -> None:
+    made = folder(tmp_path, stack, change=change)
+    spec = load_file(stack, made).spec
+    account = Account(printed(made, *GITHUB), spec.region)
+    limit = {"iam:PermissionsBoundary": BOUNDARY} if change[0] else {}
+    for arn, actions in simulated(spec).items():
+        one = re.sub(r"0{7}", "0a1b2c3", arn)
+        assert [name for name in actions if not account.allows(stack, name, one, **limit)] == []
+    types = set()
+    for asked in deployed(spec).cloud.asked:
+        if asked.type in _ARNS:
+            types.add(asked.type)
+            name = (
+                asked.properties.get("name")
+                or f"{asked.properties.get('namePrefix', asked.name + '-')}0a1b2c3"
+            )
+            arn = _ARNS[asked.type].format(name, region=spec.region)
+            assert account.allows(stack, _creation(asked.type), arn, **limit), arn
+    assert len(types) >= 5
+    for action, resource in (
+        ("iam:CreateRole", f"arn:aws:iam::{ACCOUNT}:role/other-node"),
+        ("iam:PassRole", f"arn:aws:iam::{ACCOUNT}:role/administrator"),
+        ("iam:PutRolePolicy", f"arn:aws:iam::{ACCOUNT}:role/deployer-{stack}"),
+        ("iam:CreateUser", f"arn:aws:iam::{ACCOUNT}:user/x"),
+        ("iam:CreatePolicyVersion", f"arn:aws:iam::{ACCOUNT}:policy/deployer-{stack}-1"),
+        ("s3:DeleteBucket", "arn:aws:s3:::other-data"),
+        ("s3:DeleteBucket", f"arn:aws:s3:::{account.bucket}"),
+        ("s3:DeleteObjectVersion", f"arn:aws:s3:::{account.bucket}/.pulumi/stacks/acme/x.json"),
+        ("s3:PutBucketPolicy", f"arn:aws:s3:::{account.bucket}"),
+    ):
+        assert not account.allows(stack, action, resource, **limit), (action, resource)
+    new = f"arn:aws:iam::{ACCOUNT}:role/{stack}-x"
+    assert account.allows(stack, "iam:CreateRole", new) is not bool(limit)
+
+
+def _named(asked: Any) -> str:
+    """The name that a program gives, or that the engine makes."""
+    prefix = asked.properties.get("namePrefix", f"{asked.name}-")
+    return str(asked.properties.get("name") or f"{prefix}0a1b2c3")
+
+
+def _creation(token: str) -> str:
+    service, kind = token.split(":")[1].split("/", maxsplit=1)[0], token.rpartition(":")[2]
+    names = {"cloudwatch": "logs:CreateLogGroup", "rds": "rds:CreateDBCluster"}
+    return names.get(service) or f"{service}:Create{kind}"
+
+
+def test_the_state_is_encrypted_versioned_private_and_takes_locks(tmp_path: Path) -> None:
+    account = Account(printed(folder(tmp_path, "small-aws"), *AGENCY), "us-west-2")
+    settings = account.settings
+    assert account.bucket == f"trainstack-acme-{ACCOUNT}"
+    assert settings["VersioningConfiguration"] == {"Status": "Enabled"}
+    (rule,) = settings["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "aws:kms"
+    public = settings["PublicAccessBlockConfiguration"]
+    assert set(public.values()) == {True} and len(public) == 4
+    lock = f"arn:aws:s3:::{account.bucket}/.pulumi/locks/organization/acme/x/1.json"
+    for action in ("s3:PutObject", "s3:GetObject", "s3:DeleteObject"):
+        assert account.allows("small-aws", action, lock)
+        secure = [AccessCheck(action, lock, {"aws:SecureTransport": one}) for one in ("true", "false")]
+        everything = {"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+        assert [permits([everything, account.bucket_policy], one) for one in secure] == [True, False]
+    assert account.outputs["Backend"] == f"s3://{account.bucket}?region=us-west-2"
+    assert account.budget["BudgetLimit"]["Amount"] == 5000
+
+
+def test_a_deployer_has_the_rights_that_the_page_of_preflight_lists() -> None:
+    page = (ROOT / "docs/reference/preflight.md").read_text().partition("### Required rights")[2]
+    document = json.loads(page.partition("```json")[2].partition("```")[0])
+    assert tuple(document["Statement"][0]["Action"]) == RIGHTS

@@ -1,0 +1,115 @@
+"""The setup of a Google Cloud project: a script that gcloud's own parser accepts, with exact trust."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.stackspec import load_file
+from tests.trainstack.bootstrap.setup import GITHUB, GITLAB, folder, printed
+from trainstack.preflight.gcp.apis import wanted_by
+from trainstack.preflight.gcp.permissions import permissions
+
+STACKS = ("small-gcp", "dev-gcp")
+MEMBER = ("--agency-member", "group:ops@agency.com")
+_LEAST = 15
+"""Commands of every script, at least."""
+
+
+def commands(script: str) -> list[list[str]]:
+    """Every gcloud command of a script, as words."""
+    plain = script.replace('"principal://', "principal://").replace('$number"', "1")
+    pieces = re.split(r" >/dev/null 2>&1(?:; then)?| \|\| | \| |\n", plain)
+    trimmed = (one.strip().removeprefix("if ").removeprefix("number=$(") for one in pieces)
+    return [
+        shlex.split(one.removesuffix("')") + "'" * one.endswith("')"))
+        for one in trimmed
+        if one.startswith("gcloud ")
+    ]
+
+
+def values(words: list[str], flag: str) -> list[str]:
+    return [word.partition("=")[2] for word in words if word.startswith(f"{flag}=")]
+
+
+@pytest.mark.parametrize("trust", [MEMBER, GITHUB, GITLAB], ids=["member", "github", "gitlab"])
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_script_is_valid_for_the_shell(stack: str, trust: tuple[str, ...], tmp_path: Path) -> None:
+    script = printed(folder(tmp_path, stack), *trust)
+    done = subprocess.run(["sh", "-n"], input=script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(commands(script)) >= _LEAST
+
+
+@pytest.mark.skipif(shutil.which("gcloud") is None, reason="needs the Google Cloud CLI")
+@pytest.mark.parametrize("trust", [MEMBER, GITHUB], ids=["member", "github"])
+def test_gcloud_knows_every_command_and_flag(trust: tuple[str, ...], tmp_path: Path) -> None:
+    """The CLI's own parser of all its commands, without a request."""
+    script = printed(folder(tmp_path, "small-gcp"), *trust)
+    file = tmp_path / "commands.json"
+    # The length of one value does not matter to the parser.
+    short = [[re.sub(r"(--permissions=[^,]+),.*", r"\1", one) for one in words] for words in commands(script)]
+    lines = {shlex.join(words) for words in short}
+    file.write_text(json.dumps([{"command_string": line} for line in sorted(lines)]))
+    lint = ["gcloud", "meta", "lint-gcloud-commands", f"--commands-file={file}"]
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "CLOUDSDK_CONFIG": str(tmp_path / "gcloud")}
+    done = subprocess.run(lint, capture_output=True, text=True, check=True, env=env)
+    results: list[dict[str, Any]] = json.loads(done.stdout)
+    assert len(results) == len(lines)
+    assert [(one["command_string"], one.get("error_message")) for one in results if not one["success"]] == []
+
+
+def test_a_pipeline_is_one_subject_of_one_repository(tmp_path: Path) -> None:
+    made = folder(tmp_path, "small-gcp")
+    subject = "repo:acme/stacks:environment:dev"
+    (created,) = (words for words in commands(printed(made, *GITHUB)) if "create-oidc" in words)
+    condition = f"assertion.repository == 'acme/stacks' && assertion.sub in ['{subject}']"
+    assert values(created, "--attribute-condition") == [condition]
+    assert values(created, "--issuer-uri") == ["https://token.actions.githubusercontent.com"]
+    members = [
+        member
+        for words in commands(printed(made, *GITHUB))
+        if "--role=roles/iam.workloadIdentityUser" in words
+        for member in values(words, "--member")
+    ]
+    pool = "/locations/global/workloadIdentityPools/trainstack-acme"
+    assert members == [f"principal://iam.googleapis.com/projects/1{pool}/subject/{subject}"]
+    gitlab = json.loads(printed(made, *GITLAB, "--form", "terraform"))["resource"]
+    provider = gitlab["google_iam_workload_identity_pool_provider"]["pipeline"]
+    subject = "project_path:acme/ml/stacks:ref_type:branch:ref:main"
+    wanted = f"assertion.project_path == 'acme/ml/stacks' && assertion.sub in ['{subject}']"
+    assert provider["attribute_condition"] == wanted
+    for text in (printed(made, *GITHUB), json.dumps(gitlab)):
+        assert "principalSet" not in text and "allUsers" not in text
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_deployer_has_the_permissions_of_its_stack_and_the_state_is_kept(
+    stack: str, tmp_path: Path
+) -> None:
+    made = folder(tmp_path, stack)
+    spec = load_file(stack, made).spec
+    script = commands(printed(made, *MEMBER))
+    (role,) = (words for words in script if words[1:4] == ["iam", "roles", "create"])
+    granted = {*values(role, "--permissions")[0].split(",")}
+    assert {*permissions(spec)} <= granted
+    resources = json.loads(printed(made, *MEMBER, "--form", "terraform"))["resource"]
+    (custom,) = resources["google_project_iam_custom_role"].values()
+    assert {*custom["permissions"]} == granted
+    enabled = {one["service"] for one in resources["google_project_service"].values()}
+    (services,) = (words for words in script if words[1:3] == ["services", "enable"])
+    assert {*wanted_by(spec)} <= enabled == {one for one in services if one.endswith(".googleapis.com")}
+    (bucket,) = resources["google_storage_bucket"].values()
+    assert bucket["versioning"] == {"enabled": True} and bucket["public_access_prevention"] == "enforced"
+    assert bucket["uniform_bucket_level_access"] and bucket["encryption"]["default_kms_key_name"]
+    assert bucket["lifecycle"] == {"prevent_destroy": True}
+    (created,) = (words for words in script if words[1:4] == ["storage", "buckets", "create"])
+    assert {"--uniform-bucket-level-access", "--public-access-prevention"} <= {*created}
+    assert values(created, "--default-encryption-key")
+    updates = [words for words in script if words[1:4] == ["storage", "buckets", "update"]]
+    assert any("--versioning" in words for words in updates)

@@ -1,0 +1,83 @@
+"""Identities that may deploy, and stacks that are set up together."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.errors import UserError
+from tests.trainstack.bootstrap.setup import AGENCY, GITHUB, GITLAB, ROLE, folder, printed
+
+
+def refused(made: Path, *words: str) -> list[str]:
+    with pytest.raises(UserError) as error:
+        printed(made, *words)
+    return [problem.code for problem in error.value.problems]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--github", "acme/*"), ("--github", "acme"), ("--github", "acme/stacks:environment:prod"),
+        ("--gitlab", "acme/*"), ("--gitlab", "stacks"), ("--gitlab", "a/b", "--branch", "*"),
+        ("--agency-role", "arn:aws:iam::111122223333:root", "--external-id", "acme-2041-77"),
+        ("--agency-role", "*", "--external-id", "acme-2041-77"),
+        ("--agency-role", ROLE), ("--agency-role", ROLE, "--external-id", "short"),
+        ("--agency-role", f"{ROLE}*", "--external-id", "acme-2041-77"),
+        ("--agency-member", "allAuthenticatedUsers"), ("--agency-member", "domain:agency.com"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_patterns_and_incomplete_identities_are_refused(words: tuple[str, ...], tmp_path: Path) -> None:
+    assert refused(folder(tmp_path, "small-aws"), *words) == ["bootstrap-trust-invalid"]
+
+
+@pytest.mark.parametrize("words", [(), (*AGENCY, *GITHUB), (*GITHUB, *GITLAB)], ids=len)
+def test_one_identity_is_chosen(words: tuple[str, ...], tmp_path: Path) -> None:
+    assert refused(folder(tmp_path, "small-aws"), *words) == ["bootstrap-trust-not-chosen"]
+
+
+@pytest.mark.parametrize(
+    ("stack", "words", "code"),
+    [
+        ("small-aws", ("--agency-member", "group:ops@agency.com"), "bootstrap-trust-of-other-cloud"),
+        ("small-gcp", AGENCY, "bootstrap-trust-of-other-cloud"),
+        ("small-aws", (*GITHUB, "--form", "gcloud"), "bootstrap-form-of-other-cloud"),
+        ("small-gcp", (*GITHUB, "--form", "cloudformation"), "bootstrap-form-of-other-cloud"),
+        ("small-aws", (*GITHUB, "-s", "prod"), "stack-file-missing"),
+    ],
+)
+def test_what_does_not_fit_the_cloud_is_refused(
+    stack: str, words: tuple[str, ...], code: str, tmp_path: Path
+) -> None:
+    assert refused(folder(tmp_path, stack), *words) == [code]
+
+
+def test_stacks_of_several_places_are_set_up_one_place_at_a_time(tmp_path: Path) -> None:
+    made = folder(tmp_path, "small-aws", "small-gcp")
+    assert refused(made, *GITHUB) == ["bootstrap-several-places"]
+    assert "small-gcp" not in printed(made, *GITHUB, "-s", "small-aws")
+    assert refused(tmp_path, *GITHUB) == ["bootstrap-no-stacks"]
+
+
+def trust(made: Path, *words: str) -> dict[str, Any]:
+    (role,) = (
+        one["Properties"]
+        for one in json.loads(printed(made, *words))["Resources"].values()
+        if one["Type"] == "AWS::IAM::Role"
+    )
+    (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
+    return dict(statement)
+
+
+def test_an_identity_is_pinned_to_one_role_one_environment_or_one_branch(tmp_path: Path) -> None:
+    made = folder(tmp_path, "small-aws")
+    assert trust(made, *AGENCY)["Condition"] == {"StringEquals": {"sts:ExternalId": "acme-2041-77"}}
+    github = trust(made, *GITHUB)["Condition"]
+    host = "token.actions.githubusercontent.com"
+    subject = "repo:acme/stacks:environment:dev"
+    assert github == {"StringEquals": {f"{host}:aud": "sts.amazonaws.com", f"{host}:sub": subject}}
+    gitlab = trust(made, *GITLAB)["Condition"]
+    subject = "project_path:acme/ml/stacks:ref_type:branch:ref:main"
+    assert gitlab == {"StringEquals": {"gitlab.com:aud": "https://gitlab.com", "gitlab.com:sub": subject}}

@@ -1,0 +1,187 @@
+"""Resources of the account: their names and documents, whichever the form."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from infra.errors import Problem, UserError
+from infra.naming import sanitize
+from infra.stackspec import StackSpec
+from infra.stackspec.aws.cloud import AwsSpec
+from trainstack.bootstrap.aws import rights
+from trainstack.bootstrap.stacks import Site
+from trainstack.bootstrap.trust import AgencyRole, Pipeline, Trust
+
+Document = dict[str, Any]
+SESSION_SECONDS = 4 * 3600
+"""Of the deployer: the first `up` of a cluster with its validation takes more than the default hour."""
+_ADDRESSES = 10
+"""Most subscribers of a notification (AWS Budgets user guide, "Creating a budget")."""
+_PEOPLE = ("iam:CreateAccessKey", "iam:CreateLoginProfile", "iam:CreateUser", "organizations:*", "account:*")
+_OWN = (
+    "iam:AttachRolePolicy", "iam:CreatePolicyVersion", "iam:DeletePolicy", "iam:DeletePolicyVersion",
+    "iam:DeleteRole", "iam:DeleteRolePermissionsBoundary", "iam:DeleteRolePolicy", "iam:DetachRolePolicy",
+    "iam:PassRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy", "iam:SetDefaultPolicyVersion",
+    "iam:UpdateAssumeRolePolicy", "iam:UpdateRole",
+)  # fmt: skip
+_STATE = (
+    "s3:BypassGovernanceRetention", "s3:DeleteBucket", "s3:DeleteBucketPolicy", "s3:DeleteObjectVersion",
+    "s3:PutBucketAcl", "s3:PutBucketOwnershipControls", "s3:PutBucketPolicy", "s3:PutBucketPublicAccessBlock",
+    "s3:PutBucketVersioning", "s3:PutEncryptionConfiguration", "s3:PutLifecycleConfiguration",
+)  # fmt: skip
+_READ = (
+    "s3:GetBucketPolicy", "s3:GetBucketPublicAccessBlock", "s3:GetBucketVersioning",
+    "s3:GetEncryptionConfiguration",
+)  # fmt: skip
+"""Reads of the bucket's settings."""
+_KEY = ("kms:CreateGrant", "kms:DisableKey", "kms:PutKeyPolicy", "kms:ScheduleKeyDeletion")
+
+
+@dataclass(frozen=True)
+class AwsAccount:
+    """Resources that an administrator creates in the account of a client's stacks."""
+
+    client: str
+    place: Site
+    trust: AgencyRole | Pipeline
+
+    @property
+    def bucket(self) -> str:
+        """The bucket of the state, of at most 63 characters."""
+        return f"trainstack-{self.client}-{self.place.name}"
+
+    @property
+    def alias(self) -> str:
+        """The alias of the key of the state and of its secrets."""
+        return f"alias/trainstack-{self.client}-state"
+
+    @property
+    def boundary(self) -> str:
+        """The boundary of the deployers."""
+        return f"trainstack-{self.client}-deployers"
+
+    @property
+    def roles_boundary(self) -> str:
+        """The boundary of roles that deployers create, for `on.permissions_boundary`."""
+        return f"trainstack-{self.client}-roles"
+
+    @property
+    def roles_boundary_arn(self) -> str:
+        """Its ARN."""
+        return f"arn:aws:iam::{self.place.name}:policy/{self.roles_boundary}"
+
+    @property
+    def bucket_arns(self) -> list[str]:
+        """The bucket and its objects."""
+        return [f"arn:aws:s3:::{self.bucket}", f"arn:aws:s3:::{self.bucket}/*"]
+
+    @property
+    def unbounded(self) -> list[str]:
+        """Stacks whose deployer can create roles without a boundary."""
+        return [spec.name for spec in self.place.specs if not _of(spec).permissions_boundary]
+
+    def role(self, spec: StackSpec) -> str:
+        """The deployer of a stack, whose name is none that the stack gives."""
+        return f"deployer-{sanitize(spec.name, max_length=55)}"
+
+    def trusted(self, spec: StackSpec) -> Document:
+        """The trust policy of a deployer."""
+        if isinstance(self.trust, AgencyRole):
+            statement = {
+                "Effect": "Allow",
+                "Principal": {"AWS": self.trust.arn},
+                "Action": "sts:AssumeRole",
+                "Condition": {"StringEquals": {"sts:ExternalId": self.trust.external_id}},
+            }
+        else:
+            host = self.trust.issuer.removeprefix("https://")
+            exact = {
+                f"{host}:aud": self.trust.audience,
+                f"{host}:sub": self.trust.subject(spec.environment),
+            }
+            statement = {
+                "Effect": "Allow",
+                "Principal": {"Federated": f"arn:aws:iam::{self.place.name}:oidc-provider/{host}"},
+                "Action": "sts:AssumeRoleWithWebIdentity",
+                "Condition": {"StringEquals": exact},
+            }
+        return _document(statement)
+
+    def rights(self, spec: StackSpec, key: Any) -> list[Document]:
+        """Policies of a deployer; `key`: reference to the ARN of the state's key."""
+        bucket, objects = self.bucket_arns
+        state = [
+            _allow([*_READ, "s3:ListBucket"], [bucket]),
+            # Locks are objects, which are deleted (pulumi pkg/backend/diy/lock.go).
+            _allow(["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], [objects]),
+            _allow(["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey"], [key]),
+        ]
+        limit = _of(spec).permissions_boundary or ""
+        return rights.policies([*state, *rights.statements(spec, limit)])
+
+    def deployers_boundary(self, key: Any) -> Document:
+        """Denials whatever their policies allow: own rights, users, the protection of the state."""
+        account = self.place.name
+        own = [
+            f"arn:aws:iam::{account}:{kind}"
+            for kind in ("role/deployer-*", "policy/deployer-*", "policy/trainstack-*", "oidc-provider/*")
+        ]
+        providers = ("iam:*OpenIDConnectProvider*",)
+        return _document(
+            _allow(["*"], ["*"]), _deny([*_OWN, *providers], own), _deny(_PEOPLE, ["*"]), *self._kept(key)
+        )
+
+    def created_roles_boundary(self, key: Any) -> Document:
+        """Limits of the roles of a stack: no change of IAM, no access to the state."""
+        others = {"Effect": "Allow", "NotAction": ["iam:*", "organizations:*", "account:*"], "Resource": "*"}
+        reads = ["iam:CreateServiceLinkedRole", "iam:Get*", "iam:List*", "iam:PassRole"]
+        no_state = [_deny(["s3:*"], self.bucket_arns), _deny(["kms:*"], [key])]
+        return _document(others, _allow(reads, ["*"]), *no_state)
+
+    def _kept(self, key: Any) -> list[Document]:
+        return [_deny(_STATE, self.bucket_arns), _deny(_KEY, [key])]
+
+    @property
+    def bucket_policy(self) -> Document:
+        """TLS only."""
+        insecure = {"Condition": {"Bool": {"aws:SecureTransport": "false"}}}
+        return _document({**_deny(["s3:*"], self.bucket_arns), "Principal": "*", **insecure})
+
+    @property
+    def key_policy(self) -> Document:
+        """IAM of the account decides who uses the key."""
+        root = {"AWS": f"arn:aws:iam::{self.place.name}:root"}
+        return _document({**_allow(["kms:*"], ["*"]), "Principal": root})
+
+    @property
+    def contacts(self) -> tuple[str, ...]:
+        """Addresses of the account's budget."""
+        return self.place.emails[:_ADDRESSES]
+
+
+def account(client: str, place: Site, trust: Trust) -> AwsAccount:
+    """The account of a place. Raises UserError for a trust of another cloud."""
+    if not isinstance(trust, AgencyRole | Pipeline):
+        fix = "Give --agency-role and --external-id, --github, or --gitlab."
+        rule = "is for stacks on Google Cloud"
+        raise UserError(
+            [Problem("--agency-member", trust.member, rule, fix, code="bootstrap-trust-of-other-cloud")]
+        )
+    return AwsAccount(sanitize(client, max_length=39), place, trust)
+
+
+def _of(spec: StackSpec) -> AwsSpec:
+    assert isinstance(spec.on, AwsSpec)
+    return spec.on
+
+
+def _document(*statements: Mapping[str, Any]) -> Document:
+    return {"Version": "2012-10-17", "Statement": [*statements]}
+
+
+def _allow(actions: Any, resources: Any) -> Document:
+    return {"Effect": "Allow", "Action": [*actions], "Resource": [*resources]}
+
+
+def _deny(actions: Any, resources: Any) -> Document:
+    return {**_allow(actions, resources), "Effect": "Deny"}

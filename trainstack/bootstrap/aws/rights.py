@@ -1,0 +1,93 @@
+"""Policies of a stack's deployer, from the catalog's table of permissions."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from infra.stackspec import StackSpec
+from trainstack.bootstrap.aws.preflight_rights import RIGHTS
+from trainstack.preflight.aws.permissions import by_resource, fields_of
+
+Statement = dict[str, Any]
+
+MOST_CHARACTERS: Final = 6144
+"""Of a managed policy, without white space; a role has at most ten (IAM user guide, "IAM and STS quotas")."""
+_LOG_GROUPS = (
+    "/aws/eks/{stack}/*", "/aws/fsx/{stack}-*", "/aws/lambda/{stack}-*", "/aws/rds/cluster/{stack}-*",
+    "/aws/sagemaker/*", "/trainstack/{stack}-*",
+)  # fmt: skip
+"""Log groups have names that services prescribe; those of SageMaker belong to the account."""
+_AT_ONCE = 100
+"""Actions of a statement, so that statements can be divided among policies."""
+_BOUNDED = frozenset({
+    "iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRolePolicy", "iam:DetachRolePolicy",
+    "iam:PutRolePolicy",
+})  # fmt: skip
+"""Actions that IAM can limit by the boundary of the role (Service Authorization Reference)."""
+
+
+def statements(spec: StackSpec, boundary: str) -> list[Statement]:
+    """Rights to deploy a stack, on its own resources where they have names, and to run `preflight`.
+
+    `boundary`: ARN that every role must have that the deployer creates or changes; empty: none.
+    """
+    fields = fields_of(spec)
+    resources: dict[str, set[str]] = defaultdict(set)
+    for arn, actions in by_resource(spec).items():
+        patterns = [pattern.format(**fields) for pattern in patterns_of(arn)]
+        for action in actions:
+            resources[action].update(patterns)
+    for action in RIGHTS:
+        resources[action] = {"*"}
+    grouped: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for action in sorted(resources):
+        wanted = resources[action]
+        if boundary and action in _BOUNDED:
+            grouped["bounded", *sorted(wanted)].append(action)
+        else:
+            grouped["", *sorted(wanted)].append(action)
+    return [
+        _statement(actions[start : start + _AT_ONCE], patterns, boundary if limited else "")
+        for (limited, *patterns), actions in sorted(grouped.items())
+        for start in range(0, len(actions), _AT_ONCE)
+    ]
+
+
+def patterns_of(arn: str) -> tuple[str, ...]:
+    """Patterns of a stack's resources from an ARN of the catalog: all after the stack's name, or any id."""
+    if ":log-group:" in arn:
+        start = arn.partition(":log-group:")[0]
+        return tuple(f"{start}:log-group:{name}" for name in _LOG_GROUPS)
+    head, named, tail = arn.partition("{stack}")
+    if named:
+        return (f"{head}{named}{tail[:1]}*" if tail else arn,)
+    return (re.sub(r"0{7,}.*$", "*", arn),)
+
+
+def _statement(actions: Sequence[str], resources: Sequence[str], boundary: str) -> Statement:
+    found: Statement = {"Effect": "Allow", "Action": [*actions], "Resource": [*resources]}
+    if boundary:
+        found["Condition"] = {"StringEquals": {"iam:PermissionsBoundary": boundary}}
+    return found
+
+
+def policies(found: Sequence[Statement]) -> list[dict[str, Any]]:
+    """Statements as policy documents, each of a size that IAM takes."""
+    return [{"Version": "2012-10-17", "Statement": [*part]} for part in _packed(found)]
+
+
+def _packed(found: Sequence[Statement]) -> Iterator[list[Statement]]:
+    part: list[Statement] = []
+    for statement in found:
+        if part and _size([*part, statement]) > MOST_CHARACTERS:
+            yield part
+            part = []
+        part.append(statement)
+    if part:
+        yield part
+
+
+def _size(part: Sequence[Statement]) -> int:
+    return len(json.dumps({"Version": "2012-10-17", "Statement": part}, separators=(",", ":")))

@@ -1,0 +1,119 @@
+"""The project's resources as a script of gcloud commands, which can be run again."""
+
+import shlex
+from collections.abc import Iterator
+
+from infra.stackspec import StackSpec
+from trainstack.bootstrap.gcp.project import (
+    BILLING_ROLE,
+    CATEGORY,
+    KEY,
+    KEY_RING,
+    KEY_ROLE,
+    STATE_ROLE,
+    GcpProject,
+)
+from trainstack.bootstrap.trust import Pipeline
+
+_HEAD = """\
+#!/bin/sh
+# Deployers of trainstack and their state, for {client}. An administrator of the project and of its billing
+# account runs it; it can be run again.
+set -eu
+
+number=$(gcloud projects describe {project} --format='value(projectNumber)')
+"""
+
+
+def render(project: GcpProject) -> str:
+    """The script."""
+    head = _HEAD.format(client=project.client, project=project.place.name)
+    return "\n".join([head, *_lines(project)]) + "\n"
+
+
+def _lines(project: GcpProject) -> Iterator[str]:
+    name, region = project.place.name, project.place.region
+    here = f"--project={name}"
+    yield _command("services", "enable", *project.apis, here)
+    yield "\n# The state: encrypted by a key of the project, versioned, never public."
+    ring = (f"--keyring={KEY_RING}", f"--location={region}", here)
+    yield _made(("kms", "keyrings"), KEY_RING, (f"--location={region}", here))
+    rotation = ("--purpose=encryption", "--rotation-period=90d", "--next-rotation-time=p90d")
+    yield _made(("kms", "keys"), KEY, ring, rotation)
+    yield _command("storage", "service-agent", here, f"--authorize-cmek={project.key}")
+    bucket = f"gs://{project.bucket}"
+    protected = ("--uniform-bucket-level-access", "--public-access-prevention")
+    encrypted = f"--default-encryption-key={project.key}"
+    yield _made(("storage", "buckets"), bucket, (here,), (f"--location={region}", *protected, encrypted))
+    yield _command("storage", "buckets", "update", bucket, "--versioning", *protected)
+    if isinstance(project.trust, Pipeline):
+        yield from _federation(project, project.trust)
+    for spec in project.place.specs:
+        yield from _deployer(project, spec)
+    yield "\n# The contact of the budget."
+    for address in project.place.emails:
+        listed = _command("essential-contacts", "list", here, "--format=value(email)")
+        yield f"{listed} | grep -Fqx {shlex.quote(address)} || " + _command(
+            "essential-contacts", "create", f"--email={address}", "--language=en",
+            f"--notification-categories={CATEGORY}", here,
+        )  # fmt: skip
+
+
+def _federation(project: GcpProject, trust: Pipeline) -> Iterator[str]:
+    yield "\n# Tokens of one repository, for its environments or its branch alone."
+    place = ("--location=global", f"--project={project.place.name}")
+    yield _made(("iam", "workload-identity-pools"), project.pool, place)
+    mapping = ",".join(f"{key}={value}" for key, value in project.attributes(trust).items())
+    values = (f"--attribute-mapping={mapping}", f"--attribute-condition={project.condition(trust)}")
+    in_pool = (f"--workload-identity-pool={project.pool}", *place)
+    group = ("iam", "workload-identity-pools", "providers")
+    create = _command(*group, "create-oidc", "pipeline", *in_pool, f"--issuer-uri={trust.issuer}", *values)
+    yield f"{_command(*group, 'describe', 'pipeline', *in_pool)} >/dev/null 2>&1 || {create}"
+    yield _command(*group, "update-oidc", "pipeline", *in_pool, f"--issuer-uri={trust.issuer}", *values)
+
+
+def _deployer(project: GcpProject, spec: StackSpec) -> Iterator[str]:
+    name, email, role = project.place.name, project.email(spec), project.role(spec)
+    here, member = f"--project={name}", f"--member=serviceAccount:{email}"
+    yield f"\n# The deployer of {spec.name}."
+    rights = f"--permissions={','.join(project.rights(spec))}"
+    title = f"--title=Deployer of {spec.name}"
+    described = _command("iam", "roles", "describe", role, here)
+    changed = _command("iam", "roles", "update", role, here, title, rights, "--quiet")
+    created = _command("iam", "roles", "create", role, here, title, rights, "--stage=GA")
+    yield f"if {described} >/dev/null 2>&1; then\n  {changed}\nelse\n  {created}\nfi"
+    account = ("iam", "service-accounts")
+    shown = _command(*account, "describe", email, here)
+    created = _command(
+        *account, "create", project.deployer(spec), f"--display-name=Deployer of {spec.name}", here
+    )
+    yield f"{shown} >/dev/null 2>&1 || {created}"
+    bound = "add-iam-policy-binding"
+    yield _command(
+        "projects", bound, name, member, f"--role=projects/{name}/roles/{role}", "--condition=None"
+    )
+    for billing in project.billing_accounts:
+        yield _command("billing", "accounts", bound, billing, member, f"--role={BILLING_ROLE}")
+    bucket = f"gs://{project.bucket}"
+    yield _command("storage", "buckets", bound, bucket, member, f"--role={STATE_ROLE}")
+    place = (f"--keyring={KEY_RING}", f"--location={project.place.region}", here)
+    yield _command("kms", "keys", bound, KEY, *place, member, f"--role={KEY_ROLE}")
+    if isinstance(project.trust, Pipeline):
+        pool = f"/locations/global/workloadIdentityPools/{project.pool}/subject/"
+        subject = shlex.quote(pool + project.trust.subject(spec.environment))
+        identity = f'"principal://iam.googleapis.com/projects/$number"{subject}'
+        role = "roles/iam.workloadIdentityUser"
+        yield f"{_command(*account, bound, email, here, f'--role={role}')} --member={identity}"
+    else:
+        role = "roles/iam.serviceAccountTokenCreator"
+        yield _command(*account, bound, email, here, f"--member={project.trust.member}", f"--role={role}")
+
+
+def _made(group: tuple[str, ...], name: str, where: tuple[str, ...], more: tuple[str, ...] = ()) -> str:
+    """A command that creates what does not exist."""
+    create = _command(*group, "create", name, *where, *more)
+    return f"{_command(*group, 'describe', name, *where)} >/dev/null 2>&1 || {create}"
+
+
+def _command(*words: str) -> str:
+    return shlex.join(["gcloud", *words])

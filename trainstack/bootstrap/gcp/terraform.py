@@ -1,0 +1,159 @@
+"""The project's resources as a Terraform configuration in JSON."""
+
+import json
+from typing import Any
+
+from infra.stackspec import StackSpec
+from trainstack.bootstrap.gcp.project import (
+    BILLING_ROLE,
+    CATEGORY,
+    KEY,
+    KEY_RING,
+    KEY_ROLE,
+    STATE_ROLE,
+    GcpProject,
+)
+from trainstack.bootstrap.trust import Pipeline
+
+_KEPT = {"prevent_destroy": True}
+Resources = dict[str, dict[str, Any]]
+
+
+def render(project: GcpProject) -> str:
+    """The file, for `main.tf.json`."""
+    name, region = project.place.name, project.place.region
+    resources = _state(project)
+    resources["google_project_service"] = {
+        api.partition(".")[0]: {"project": name, "service": api, "disable_on_destroy": False}
+        for api in project.apis
+    }
+    resources["google_essential_contacts_contact"] = {
+        f"budget_{number}": {
+            "parent": f"projects/{name}",
+            "email": address,
+            "language_tag": "en",
+            "notification_category_subscriptions": [CATEGORY.upper()],
+            "depends_on": ["google_project_service.essentialcontacts"],
+        }
+        for number, address in enumerate(project.place.emails, 1)
+    }
+    if isinstance(project.trust, Pipeline):
+        resources |= _federation(project, project.trust)
+    for spec in project.place.specs:
+        for kind, made in _deployer(project, spec).items():
+            resources.setdefault(kind, {}).update(made)
+    found: dict[str, Any] = {
+        "terraform": {
+            "required_version": ">= 1.5",
+            "required_providers": {"google": {"source": "hashicorp/google", "version": ">= 6.0"}},
+        },
+        "provider": {"google": {"project": name, "region": region}},
+        "data": {
+            "google_project": {"here": {"project_id": name}},
+            "google_storage_project_service_account": {"agent": {"project": name}},
+        },
+        "resource": resources,
+        "output": {"backend": {"value": f"gs://{project.bucket}"}},
+    }
+    return json.dumps(found, indent=1) + "\n"
+
+
+def _state(project: GcpProject) -> Resources:
+    name, region = project.place.name, project.place.region
+    key = "${google_kms_crypto_key.state.id}"
+    agent = "serviceAccount:${data.google_storage_project_service_account.agent.email_address}"
+    bucket = {
+        "project": name,
+        "name": project.bucket,
+        "location": region,
+        "uniform_bucket_level_access": True,
+        "public_access_prevention": "enforced",
+        "versioning": {"enabled": True},
+        "encryption": {"default_kms_key_name": key},
+        "lifecycle": _KEPT,
+        "depends_on": ["google_kms_crypto_key_iam_member.agent"],
+    }
+    ring = {
+        "project": name,
+        "name": KEY_RING,
+        "location": region,
+        "depends_on": ["google_project_service.cloudkms"],
+    }
+    state = {
+        "name": KEY,
+        "key_ring": "${google_kms_key_ring.state.id}",
+        "rotation_period": "7776000s",
+        "lifecycle": _KEPT,
+    }
+    return {
+        "google_kms_key_ring": {"state": ring},
+        "google_kms_crypto_key": {"state": state},
+        "google_kms_crypto_key_iam_member": {
+            "agent": {"crypto_key_id": key, "role": KEY_ROLE, "member": agent}
+        },
+        "google_storage_bucket": {"state": bucket},
+    }
+
+
+def _federation(project: GcpProject, trust: Pipeline) -> Resources:
+    pool = {"project": project.place.name, "workload_identity_pool_id": project.pool}
+    pool_id = "${google_iam_workload_identity_pool.pipeline.workload_identity_pool_id}"
+    provider = {
+        "project": project.place.name,
+        "workload_identity_pool_id": pool_id,
+        "workload_identity_pool_provider_id": "pipeline",
+        "attribute_mapping": project.attributes(trust),
+        "attribute_condition": project.condition(trust),
+        "oidc": {"issuer_uri": trust.issuer},
+    }
+    return {
+        "google_iam_workload_identity_pool": {"pipeline": pool},
+        "google_iam_workload_identity_pool_provider": {"pipeline": provider},
+    }
+
+
+def _deployer(project: GcpProject, spec: StackSpec) -> Resources:
+    name, word = project.place.name, project.deployer(spec)
+    member = f"serviceAccount:${{google_service_account.{word}.email}}"
+    if isinstance(project.trust, Pipeline):
+        pool = "${google_iam_workload_identity_pool.pipeline.name}"
+        subject = project.trust.subject(spec.environment)
+        trusted = f"principal://iam.googleapis.com/{pool}/subject/{subject}"
+        use = "roles/iam.workloadIdentityUser"
+    else:
+        trusted, use = project.trust.member, "roles/iam.serviceAccountTokenCreator"
+    key, bucket = "${google_kms_crypto_key.state.id}", "${google_storage_bucket.state.name}"
+    title = f"Deployer of {spec.name}"
+    return {
+        "google_service_account": {word: {"project": name, "account_id": word, "display_name": title}},
+        "google_project_iam_custom_role": {
+            word: {
+                "project": name,
+                "role_id": project.role(spec),
+                "title": title,
+                "permissions": project.rights(spec),
+            }
+        },
+        "google_project_iam_member": {
+            word: {
+                "project": name,
+                "role": f"${{google_project_iam_custom_role.{word}.id}}",
+                "member": member,
+            }
+        },
+        "google_billing_account_iam_member": {
+            f"{word}-{number}": {"billing_account_id": billing, "role": BILLING_ROLE, "member": member}
+            for number, billing in enumerate(project.billing_accounts, 1)
+        },
+        "google_storage_bucket_iam_member": {word: {"bucket": bucket, "role": STATE_ROLE, "member": member}},
+        "google_kms_crypto_key_iam_member": {
+            word: {"crypto_key_id": key, "role": KEY_ROLE, "member": member}
+        },
+        "google_service_account_iam_member": {
+            word: {
+                "service_account_id": f"${{google_service_account.{word}.name}}",
+                "role": use,
+                "member": trusted,
+            }
+        },
+    }

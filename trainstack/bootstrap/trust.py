@@ -1,0 +1,97 @@
+"""Identities that may deploy as a client's deployer: an agency's, or one pipeline of one repository."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from infra.errors import Problem, UserError
+
+GITHUB: Final = "https://token.actions.githubusercontent.com"
+GITLAB: Final = "https://gitlab.com"
+_PATHS = {
+    "--github": re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}"),
+    "--gitlab": re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*){1,20}"),
+}
+_ROLE = re.compile(r"arn:aws:iam::\d{12}:role/[\w+=,.@/-]{1,512}", re.ASCII)
+# Source: AWS STS API reference, AssumeRole, ExternalId.
+_EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{8,1224}", re.ASCII)
+_MEMBER = re.compile(r"(user|group|serviceAccount):[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[a-z]+")
+_BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
+
+
+@dataclass(frozen=True)
+class AgencyRole:
+    """A role of the agency's AWS account, which assumes the deployer with an external id."""
+
+    arn: str
+    external_id: str
+
+
+@dataclass(frozen=True)
+class AgencyMember:
+    """A Google identity of the agency, which acts as the deployer's service account."""
+
+    member: str
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A pipeline that logs in by OpenID Connect: GitHub by environment, GitLab by branch."""
+
+    issuer: str
+    repository: str
+    branch: str = ""
+
+    @property
+    def audience(self) -> str:
+        """The audience of tokens for AWS: GitHub's action asks for that of STS."""
+        return "sts.amazonaws.com" if self.issuer == GITHUB else self.issuer
+
+    def subject(self, environment: str) -> str:
+        """The subject of tokens, which names one environment or one branch; never a pattern.
+
+        Sources: GitHub documentation, "OpenID Connect reference"; GitLab documentation, "OpenID Connect in
+        AWS" (`project_path:{group}/{project}:ref_type:{type}:ref:{branch_name}`).
+        """
+        if self.issuer == GITHUB:
+            return f"repo:{self.repository}:environment:{environment}"
+        return f"project_path:{self.repository}:ref_type:branch:ref:{self.branch}"
+
+
+Trust = AgencyRole | AgencyMember | Pipeline
+
+
+def chosen(
+    *, agency_role: str, external_id: str, agency_member: str, github: str, gitlab: str, branch: str
+) -> Trust:
+    """The trust that options name. Raises UserError for none, for several, and for patterns."""
+    given = {
+        "--agency-role": agency_role, "--agency-member": agency_member, "--github": github, "--gitlab": gitlab
+    }  # fmt: skip
+    named = [option for option, value in given.items() if value]
+    if len(named) != 1:
+        rule = "needs exactly one identity that may deploy"
+        fix = f"Give one of {', '.join(given)}."
+        path = ", ".join(named) or "trust"
+        raise UserError([Problem(path, None, rule, fix, code="bootstrap-trust-not-chosen")])
+    if agency_role:
+        _require("--agency-role", agency_role, _ROLE, "arn:aws:iam::111122223333:role/deployment")
+        _require("--external-id", external_id, _EXTERNAL_ID, "8 characters or more, one id per client")
+        return AgencyRole(agency_role, external_id)
+    if agency_member:
+        _require("--agency-member", agency_member, _MEMBER, "group:deployment@agency.com")
+        return AgencyMember(agency_member)
+    (option,) = named
+    _require(option, github or gitlab, _PATHS[option], "acme/stacks")
+    if github:
+        return Pipeline(GITHUB, github)
+    _require("--branch", branch, _BRANCH, "main")
+    return Pipeline(GITLAB, gitlab, branch)
+
+
+def _require(option: str, value: str, form: re.Pattern[str], example: str) -> None:
+    if not form.fullmatch(value):
+        rule = "must name one identity, without wildcards"
+        raise UserError(
+            [Problem(option, value, rule, f"Such as: {example}.", code="bootstrap-trust-invalid")]
+        )

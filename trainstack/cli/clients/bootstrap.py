@@ -1,0 +1,85 @@
+"""`trainstack bootstrap`: what a client's administrator creates, printed."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from infra.errors import Problem, UserError
+
+
+class Form(StrEnum):
+    """Form of the output."""
+
+    CLOUDFORMATION = "cloudformation"
+    TERRAFORM = "terraform"
+    GCLOUD = "gcloud"
+
+
+_FORMS = {"aws": (Form.CLOUDFORMATION, Form.TERRAFORM), "gcp": (Form.GCLOUD, Form.TERRAFORM)}
+Client = Annotated[
+    Path | None, typer.Argument(metavar="[CLIENT]", help="Folder of the client; default: the present one.")
+]
+Stacks = Annotated[
+    list[str] | None,
+    typer.Option("--stack", "-s", help="A stack of the folder; can be repeated. Default: all."),
+]
+FormOption = Annotated[
+    Form | None, typer.Option("--form", help="Default: cloudformation on AWS, gcloud on Google Cloud.")
+]
+AgencyRole = Annotated[
+    str, typer.Option("--agency-role", help="AWS: ARN of the role that assumes the deployer.")
+]
+ExternalId = Annotated[
+    str, typer.Option("--external-id", help="With --agency-role: the id agreed with the client.")
+]
+AgencyMember = Annotated[
+    str, typer.Option("--agency-member", help="Google Cloud: user:, group: or serviceAccount: of the agency.")
+]
+GitHub = Annotated[
+    str,
+    typer.Option(
+        "--github", help="OWNER/REPOSITORY whose environments dev, prod ... deploy.", metavar="PATH"
+    ),
+]
+GitLab = Annotated[
+    str, typer.Option("--gitlab", help="GROUP/PROJECT at gitlab.com whose --branch deploys.", metavar="PATH")
+]
+Branch = Annotated[str, typer.Option("--branch", help="With --gitlab: the branch that deploys.")]
+
+
+def bootstrap(
+    client: Client = None,
+    *,
+    stack: Stacks = None,
+    form: FormOption = None,
+    agency_role: AgencyRole = "",
+    external_id: ExternalId = "",
+    agency_member: AgencyMember = "",
+    github: GitHub = "",
+    gitlab: GitLab = "",
+    branch: Branch = "main",
+) -> None:
+    """Print what a client's administrator creates before the first deployment; changes nothing.
+
+    A deployer per stack with the rights that its spec needs, its trust, a bucket for the state, a budget.
+    """
+    from trainstack.bootstrap import aws, gcp, stacks, trust  # noqa: PLC0415 - help needs none of them
+
+    chosen = trust.chosen(
+        agency_role=agency_role, external_id=external_id, agency_member=agency_member, github=github,
+        gitlab=gitlab, branch=branch,
+    )  # fmt: skip
+    folder = (client or Path()).resolve()
+    place = stacks.place(folder, stack or ())
+    forms = _FORMS[place.cloud]
+    if form and form not in forms:
+        fix = f"Choose from {', '.join(forms)}."
+        rule = f"is not a form for stacks on {place.cloud}"
+        raise UserError([Problem("--form", form, rule, fix, code="bootstrap-form-of-other-cloud")])
+    render = aws.printed if place.cloud == "aws" else gcp.printed
+    text, notes = render(stacks.client_name(folder), place, chosen, terraform=form is Form.TERRAFORM)
+    typer.echo(text, nl=False)
+    for note in notes:
+        typer.echo(note, err=True)
