@@ -33,7 +33,7 @@ def render(account: AwsAccount) -> str:
         resources["Provider"] = {
             "Type": "AWS::IAM::OIDCProvider", "Condition": "NewProvider", "Properties": properties
         }  # fmt: skip
-    outputs = {"Backend": {"Value": f"s3://{account.bucket}?region={account.place.region}"}}
+    outputs: dict[str, Any] = {"Backend": {"Value": f"s3://{account.bucket}?region={account.place.region}"}}
     for spec in account.place.specs:
         word = "".join(part.capitalize() for part in re.findall(r"[A-Za-z0-9]+", spec.name))
         name = account.role(spec)
