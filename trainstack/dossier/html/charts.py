@@ -84,7 +84,9 @@ def budgets(fleet: Placed, wide: float) -> Markup:
         css = "fill violated" if cost_ > budget else "fill s0"
         drawing.box(css, (left, y), (cost_, _BAR), 2)
         drawing.line("budget", (left + budget, y - 3), (left + budget, y + _BAR + 3))
-        drawing.text((left + max(cost_, budget) + 8, y + 13), number(one.expected_usd, "usd"), "small")
+        fits = cost_ > budget or budget - cost_ > width(text(one.expected_usd, "usd"), 11) + 14
+        after = cost_ if fits else budget
+        drawing.text((left + after + 8, y + 13), number(one.expected_usd, "usd"), "small")
         y += 29
     names = [("fill s0", "within the budget"), ("fill violated", "above the budget")]
     drawing.high = _legend(drawing, names, y + 4)
