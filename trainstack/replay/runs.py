@@ -71,7 +71,7 @@ def states(folder: Path, files: Sequence[Path]) -> tuple[list[RecordedState], li
 def older_installation(folder: Path) -> Installation:
     """The installation in a virtual environment. Raises UserError where there is none."""
     python = folder / "bin" / "python"
-    command = [str(python), "-P", "-c", "from infra.places import PACKAGES; print(PACKAGES)"]
+    command = [str(python), "-I", "-c", "from infra.places import PACKAGES; print(PACKAGES)"]
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True, cwd="/")
     except (OSError, subprocess.SubprocessError) as error:

@@ -79,6 +79,13 @@ def test_what_pulumi_writes_into_a_stack_file_stays() -> None:
     assert found == yours.replace("1000", "3000")
 
 
+def test_a_removed_key_is_named_only_where_the_template_changed_it() -> None:
+    base = "a: 1\nb: 1\nc: 1\n"
+    found = merged(base, "c: 1\n", "a: 2\nb: 1\nc: 2\n", yaml=True)
+    assert [(note.key, note.reason) for note in found.notes] == [("a", "removed-by-you")]
+    assert found.text(Labels()) == "c: 2\n"
+
+
 @pytest.mark.parametrize("extra", ["x: &a 1\ny: *a\n", "---\nx: 1\n", "x: !ref [a, b]\n", "- 1\n- 2\n"])
 def test_forms_without_keys_are_merged_by_lines(extra: str) -> None:
     base = extra + "\n".join(f"# {number}" for number in range(9)) + "\n"
