@@ -1,6 +1,6 @@
 """Times `fleet preview` of rehearsed clients against their previews one after the other.
 
-    .venv/bin/python benchmarks/fleet.py [clients] [workers] [pairs]    # without pairs: the fleet alone
+    .venv/bin/python benchmarks/clients/fleet.py [clients] [workers] [pairs]    # without pairs: the fleet alone
 
 Clients are folders of small stacks on AWS. A pair is the previews one after the other, as a user of a shell
 runs them, and then the fleet. Seconds of wall time and of processor time (the machine's, and that of the
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import psutil
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.trainstack.fleet.agency import add_client, stack_of, write_fleet  # noqa: E402
