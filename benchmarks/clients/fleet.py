@@ -1,6 +1,6 @@
 """Times `fleet preview` of rehearsed clients against their previews one after the other.
 
-    .venv/bin/python benchmarks/clients/fleet.py [clients] [workers] [pairs]    # without pairs: the fleet alone
+    .venv/bin/python benchmarks/clients/fleet.py [clients] [workers] [pairs]    # 0 pairs: the fleet alone
 
 Clients are folders of small stacks on AWS. A pair is the previews one after the other, as a user of a shell
 runs them, and then the fleet. Seconds of wall time and of processor time (the machine's, and that of the

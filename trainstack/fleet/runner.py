@@ -19,7 +19,7 @@ from trainstack.fleet.outcome import FAILURES, StackOutcome, State, documents, o
 from trainstack.fleet.stacks import FleetStack
 
 _MB_PER_WORKER = 1000
-"""Peak of a preview: the command, the engine, the program, providers and the pack (benchmarks/clients/fleet.py)."""
+"""Peak of a preview with all of its processes, rounded up (benchmarks/clients/fleet.py)."""
 _ATTEMPTS = 4
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 60.0
 _LOOK_S = 0.5
