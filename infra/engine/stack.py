@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from pulumi import automation
-from pulumi.automation import CommandError, CommandResult, OutputMap, PulumiCommand, StackNotFoundError
+from pulumi.automation import CommandError, CommandResult, OutputMap, PulumiCommand
 from pulumi.automation.events import DiagnosticEvent, EngineEvent
 from semver import VersionInfo
 
-from infra.engine import install
 from infra.engine.install import require
 from infra.engine.packs import NO_PACKS, Packs, PolicyFinding
+from infra.engine.state_problems import last_lines, pending, unreadable
 from infra.errors import REFUSED, Problem, UserError
 from infra.places import PACKAGES, STACKS
 
@@ -29,8 +29,6 @@ _HISTORY = {"show_secrets": False}
 
 OnEvent = Callable[[EngineEvent], None]
 _COLOR = re.compile(r"<\{%[^%]*%\}>")
-# Message of the CLI without a login in non-interactive mode.
-_LOGGED_OUT = "PULUMI_ACCESS_TOKEN must be set"
 # Messages of a backend in files or buckets, and of Pulumi Cloud (pkg/backend/diy/lock.go; HTTP status 409).
 _LOCKED = ("the stack is currently locked", "Another update is currently in progress")
 # Further messages of the engine on failure, besides the cause.
@@ -227,20 +225,38 @@ class EngineStack:
         assert targets, "without a target, the engine deletes everything"
         return self._run(self._stack.destroy, on_event, target=[*targets], **_HISTORY)
 
-    def retain(self, urns: Collection[str]) -> None:
+    def retain(self, urns: Collection[str], on_event: OnEvent | None = None) -> OperationOutcome:
         """Mark resources of the state: an operation that deletes them only forgets them.
 
-        Raises UserError where the state cannot be read or written.
+        `locked` where another operation runs, or has changed the state meanwhile. Raises UserError where the
+        state cannot be read or written, and before the change for operations of unknown result: an import
+        drops their record (pulumi v3.259.0 pkg/cmd/pulumi/stack/io.go, SaveSnapshot).
         """
-        # The SDK's export and import hold secrets in plain text, in a file that stays when the import fails.
+        if problems := [*pending(self._name, self._deployment())]:
+            raise UserError(problems)
+        outcome = self.ask_lock(on_event)
+        if not outcome.succeeded:
+            return outcome
+        before = self._exported()
+        state = json.loads(before)
+        for one in state["deployment"].get("resources") or []:
+            if one["urn"] in urns:
+                one["retainOnDelete"] = True
+        # The SDK's import leaves its file behind when it fails.
         with self._kept(), tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            state = json.loads(self._stack._run_pulumi_cmd_sync(["stack", "export"]).stdout)
-            for one in (state.get("deployment") or {}).get("resources") or []:
-                if one["urn"] in urns:
-                    one["retainOnDelete"] = True
             json.dump(state, file)
             file.flush()
-            self._stack._run_pulumi_cmd_sync(["stack", "import", "--file", file.name])
+            # An import takes the lock only while it writes.
+            if self._exported() != before:
+                return OperationOutcome(succeeded=False, errors=[_LOCKED[1]])
+            try:
+                self._stack._run_pulumi_cmd_sync(["stack", "import", "--file", file.name])
+            except CommandError as error:
+                found = OperationOutcome(succeeded=False, errors=[last_lines(str(error))])
+                if not found.locked:
+                    raise
+                return found
+        return outcome
 
     def replace_state(self, deployment: Mapping[str, Any]) -> None:
         """Give the stack another state, whose secrets are in plain text; the stack's own key encrypts them.
@@ -278,17 +294,22 @@ class EngineStack:
 
     def resources(self) -> list[dict[str, Any]]:
         """The resources of the state; secrets are encrypted. Raises UserError where it cannot be read."""
+        return list(self._deployment().get("resources") or [])
+
+    def _deployment(self) -> dict[str, Any]:
+        return dict(json.loads(self._exported()).get("deployment") or {})
+
+    def _exported(self) -> str:
+        # The SDK's export decrypts secrets.
         with self._kept():
-            # The SDK's own export asks for secrets in plain text.
-            state = json.loads(self._stack._run_pulumi_cmd_sync(["stack", "export"]).stdout)
-            return list((state.get("deployment") or {}).get("resources") or [])
+            return str(self._stack._run_pulumi_cmd_sync(["stack", "export"]).stdout)
 
     @contextmanager
     def _kept(self) -> Iterator[None]:
         try:
             yield
         except CommandError as error:
-            raise UserError([_unreadable(self._name, error)]) from error
+            raise UserError([unreadable(self._name, error)]) from error
 
     def _run(
         self, operation: Callable[..., Any], on_event: OnEvent | None, **options: Any
@@ -307,28 +328,3 @@ class EngineStack:
         return OperationOutcome(
             succeeded, listener.changes, errors, seconds, findings=listener.findings, unstarted=unstarted
         )
-
-
-def _unreadable(stack: str, error: CommandError) -> Problem:
-    message = last_lines(str(error))
-    if _LOGGED_OUT in message:
-        rule = "not logged in to a Pulumi backend"
-        guides = "docs/tutorials/aws-account.md, docs/tutorials/google-cloud-project.md"
-        command = install.command()
-        fix = f"Run `{command} login s3://BUCKET`, `gs://BUCKET` or another backend ({guides})."
-        return Problem("state", None, rule, fix, code="pulumi-not-logged-in")
-    if isinstance(error, StackNotFoundError):
-        command = install.command()
-        fix = f"Run `{command} stack init {stack}`, or log in to its backend (`{command} whoami --verbose`)."
-        rule = "the Pulumi backend has no such stack"
-        return Problem("state", stack, rule, fix, code="stack-not-found")
-    command = install.command()
-    fix = f"`{command} whoami --verbose` shows the backend, `{command} login` chooses another one."
-    return Problem("state", stack, f"cannot be read: {message}", fix, code="state-not-readable")
-
-
-def last_lines(text: str) -> str:
-    """The last error lines of the CLI, for failures before the first event."""
-    errors = text.split("stderr:", 1)[-1]
-    lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    return "\n".join(line.removeprefix("error: ") for line in lines[-5:])

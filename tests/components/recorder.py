@@ -18,6 +18,7 @@ REGION = "eu-central-1"
 _KEY = "aws:kms/getKey:getKey"
 _STATE = "pulumi:pulumi:readStackOutputs"
 _GROUPS = "aws:autoscaling/getAmiIds:getAmiIds"
+_LOGS = "aws:cloudwatch/getLogGroups:getLogGroups"
 _SECRET = "aws:secretsmanager/getSecretVersion:getSecretVersion"
 _SECRET_OF_GOOGLE = "gcp:secretmanager/getSecretVersionAccess:getSecretVersionAccess"
 _PROJECT = "gcp:organizations/getProject:getProject"
@@ -47,6 +48,7 @@ class Recorder(Mocks):
     answers: Mapping[str, Callable[[Any], Mapping[str, object]]] = field(
         default_factory=lambda: {
             _GROUPS: lambda _: {"id": REGION, "names": [], "arns": []},
+            _LOGS: lambda _: {"id": REGION, "logGroupNames": [], "arns": []},
             _KEY: lambda args: {"id": "key-0", "arn": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{args['keyId']}"},
             _STATE: lambda args: {"name": args["name"], "outputs": {}},
             _PROJECT: lambda args: {

@@ -1,6 +1,8 @@
 """The key of a stack's own records without a cluster."""
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -12,7 +14,19 @@ from components.aws.logs import logs_may_use
 from components.aws.money.stopper import budgets_may_use_the_key
 from components.base import Component, Options
 from components.ordering import after
-from infra.jobs.aws.account_logs import GROUPS, KEPT_KEY, RELEASED, EarlierLogs, earlier_logs
+from infra.jobs.aws.account_logs import (
+    GROUPS,
+    KEPT_KEY,
+    PREFIX,
+    RELEASED,
+    RESOURCES,
+    EarlierLogs,
+    earlier_logs,
+)
+
+# Of the provider's `findAliasByName` (hashicorp/terraform-provider-aws internal/service/kms/alias.go), and of
+# KMS.
+_ABSENT = re.compile("empty result|couldn't find|NotFoundException")
 
 
 class AwsRecordsArgs(TypedDict):
@@ -58,32 +72,84 @@ class AwsRecords(Component):
         )
         self.kms_key_arn = after(key.arn, [key])
         for resource, group in earlier.groups.items():
-            _release(self, resource, group, key, earlier.key_arn)
+            _release(self, resource, group, key, earlier)
         self.register_declared()
 
 
 def _release(
-    component: Component, name: str, group: Mapping[str, Any], key: pulumi.Resource, key_arn: str
+    component: Component, name: str, group: Mapping[str, Any], key: pulumi.Resource, earlier: EarlierLogs
 ) -> None:
     """Take key and tag of the stack from a group, which is not deleted from now on."""
     foreign = group.get("kmsKeyId")
+    # Nothing can be changed of a group that an administrator has deleted.
+    fixed = ["*"] if group["name"] in earlier.missing else None
     aws.cloudwatch.LogGroup(
         name,
         name=group["name"],
         retention_in_days=group.get("retentionInDays"),
-        kms_key_id=None if foreign == key_arn else foreign,
+        kms_key_id=None if foreign == earlier.key_arn else foreign,
         tags=RELEASED,
-        opts=component.child(pulumi.ResourceOptions(retain_on_delete=True, depends_on=[key])),
+        opts=component.child(
+            pulumi.ResourceOptions(retain_on_delete=True, depends_on=[key], ignore_changes=fixed)
+        ),
     )
 
 
-def deployed_logs() -> EarlierLogs:
-    """Log groups of the account in the state of the stack whose program runs."""
-    stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
-    # The engine crashes at the second question without a state (pulumi v3.259.0 pkg/backend/backend.go,
-    # GetStackResourceOutputs).
-    outputs = pulumi.runtime.invoke("pulumi:pulumi:readStackOutputs", {"name": stack}).value["outputs"]
-    if not outputs:
+def deployed_logs(name: str, opts: pulumi.InvokeOptions) -> EarlierLogs:
+    """Log groups of the account in the state of this stack; `name` is that of its records.
+
+    A deployment that never finished has no outputs, and the engine crashes when resources are asked of a
+    stack that never had any (pulumi v3.259.0 pkg/backend/backend.go, GetStackResourceOutputs). So the account
+    is asked before: the alias of the key exists from the first deployment of the records to their end.
+    During a preview another stack of this name may have it while this one has no state: groups with the key
+    are shown as those of the stack.
+    """
+    stack = _reference()
+    if pulumi.runtime.invoke("pulumi:pulumi:readStackOutputs", {"name": stack}).value["outputs"]:
+        earlier = _in_state(stack)
+        return replace(earlier, missing=_missing(opts)) if earlier.groups else earlier
+    missing = _missing(opts)
+    found = [group for group in GROUPS if group not in missing]
+    key_arn = _key_of(name, opts) if found else ""
+    if not key_arn:
         return EarlierLogs()
+    if not pulumi.runtime.is_dry_run():
+        return replace(_in_state(stack), missing=missing)
+    groups = {f"{name}-{RESOURCES[one]}": aws.cloudwatch.get_log_group(one, opts=opts) for one in found}
+    own = {
+        resource: {"name": one.name, "kmsKeyId": key_arn, "retentionInDays": one.retention_in_days}
+        for resource, one in groups.items()
+        if one.kms_key_id == key_arn
+    }
+    return EarlierLogs(own, key_arn if own else "")
+
+
+def _reference() -> str:
+    """The name of this stack, for the engine.
+
+    Self-managed backends say `organization`. Those without projects refuse a name with slashes, and the
+    others add the present project (pulumi v3.259.0 pkg/backend/diy/store.go, ParseReference).
+    """
+    organization, name = pulumi.get_organization(), pulumi.get_stack()
+    return name if organization == "organization" else f"{organization}/{pulumi.get_project()}/{name}"
+
+
+def _in_state(stack: str) -> EarlierLogs:
     found = pulumi.runtime.invoke("pulumi:pulumi:readStackResourceOutputs", {"stackName": stack}).value
     return earlier_logs({"urn": urn, **row} for urn, row in found["outputs"].items())
+
+
+def _missing(opts: pulumi.InvokeOptions) -> frozenset[str]:
+    """Groups of the account that do not exist."""
+    found = aws.cloudwatch.get_log_groups(log_group_name_prefix=PREFIX, opts=opts).log_group_names
+    return frozenset(GROUPS) - {*found}
+
+
+def _key_of(name: str, opts: pulumi.InvokeOptions) -> str:
+    """The ARN of the key of records in the account; empty without one."""
+    try:
+        return aws.kms.get_alias(name=f"alias/{name}-key", opts=opts).target_key_arn
+    except Exception as error:  # the SDK has no other type
+        if not _ABSENT.search(str(error)):
+            raise
+        return ""

@@ -10,11 +10,14 @@ from typing import Any, Final
 
 from infra.naming import TAG_PREFIX
 
-JOB_LOGS: Final = "/aws/sagemaker/TrainingJobs"
+PREFIX: Final = "/aws/sagemaker/"
+JOB_LOGS: Final = f"{PREFIX}TrainingJobs"
 """The log group of every training job; the service supports no other."""
-NOTEBOOK_LOGS: Final = "/aws/sagemaker/studio"
+NOTEBOOK_LOGS: Final = f"{PREFIX}studio"
 """That of the notebooks of all domains."""
-GROUPS: Final = (JOB_LOGS, NOTEBOOK_LOGS)
+RESOURCES: Final = {JOB_LOGS: "jobs", NOTEBOOK_LOGS: "notebooks"}
+"""Endings of the names of their resources in earlier stacks."""
+GROUPS: Final = (*RESOURCES,)
 RELEASED: Final = {f"{TAG_PREFIX}:stack": "released"}
 """Tag of a group that its stack has released, in place of the stack's name."""
 KEPT_KEY: Final = {f"{TAG_PREFIX}:keeps": "logs-of-the-account"}
@@ -37,6 +40,8 @@ class EarlierLogs:
     """Groups to release: outputs by name of the resource. None once all are released."""
     key_arn: str = ""
     """The key of the stack's records, if groups are or were encrypted with it."""
+    missing: frozenset[str] = frozenset()
+    """Names of groups that an administrator has deleted."""
 
 
 def earlier_logs(resources: Rows) -> EarlierLogs:
@@ -45,7 +50,9 @@ def earlier_logs(resources: Rows) -> EarlierLogs:
     groups = {one["urn"].rpartition("::")[2]: one["outputs"] for one in _groups(rows)}
     released = all(_has(one, RELEASED) for one in groups.values())
     key: Mapping[str, Any] = next((one["outputs"] for one in rows if _is(one, _KEY)), {})
-    kept = bool(groups) or _has(key, KEPT_KEY)
+    # Its policy alone: a `destroy` that was interrupted has forgotten the groups, which still have the key.
+    used = any(f"log-group:{group}" in key.get("policy", "") for group in GROUPS)
+    kept = bool(groups) or used or _has(key, KEPT_KEY)
     return EarlierLogs({} if released else groups, key.get("arn", "") if kept else "")
 
 

@@ -87,14 +87,15 @@ class AwsJobs:
             "unnamed_key_of_checkpoints": [f"{spec.name}-{kind}-" for kind in (*RIGHTS, "smoke-role")],
         }
         tiers = AwsStorage(f"{spec.name}-storage", kept, self._on_aws)
+        recorded = f"{spec.name}-records"
         records = AwsRecords(
-            f"{spec.name}-records",
+            recorded,
             {
                 "region": spec.region,
                 "log_groups": [
                     log_group_name(f"{spec.name}-{part}-function") for part in ("budgets", "cleaning")
                 ],
-                "earlier": deployed_logs(),
+                "earlier": deployed_logs(recorded, pulumi.InvokeOptions(provider=self._provider)),
             },
             self._on_aws,
         )

@@ -3,7 +3,10 @@
 import json
 import os
 import subprocess
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -71,18 +74,26 @@ def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[EngineStack,
     return EngineStack("s", dict(os.environ), folder), state
 
 
+KIND = "pulumi:providers:absent"
+URN = "urn:pulumi:s::some::{}::{}".format
+PROVIDER = {"urn": URN(KIND, "main"), "type": KIND, "custom": True, "id": "x", "inputs": {}}
+
+
+def filled(folder: Path, **more: object) -> None:
+    """Give the stack a root, a provider, and further parts of a deployment."""
+    root = {"urn": URN("pulumi:pulumi:Stack", "some-s"), "type": "pulumi:pulumi:Stack"}
+    deployment = {"manifest": {}, "resources": [root, PROVIDER], **more}
+    (folder / "state.json").write_text(json.dumps({"version": 3, "deployment": deployment}))
+    command = [require().path, "stack", "import", "--stack", "s", "--file", str(folder / "state.json")]
+    subprocess.run([*command, "--non-interactive"], cwd=folder / "project", check=True)
+
+
 def test_the_lock_of_a_stack_is_asked_for_without_a_change(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     engine, state = empty(monkeypatch, tmp_path)
     assert engine.ask_lock().succeeded
-    kind, urn = "pulumi:providers:absent", "urn:pulumi:s::some::{}::{}".format
-    root = {"urn": urn("pulumi:pulumi:Stack", "some-s"), "type": "pulumi:pulumi:Stack"}
-    provider = {"urn": urn(kind, "main"), "type": kind, "custom": True, "id": "x", "inputs": {}}
-    content = {"version": 3, "deployment": {"manifest": {}, "resources": [root, provider]}}
-    (tmp_path / "state.json").write_text(json.dumps(content))
-    command = [require().path, "stack", "import", "--stack", "s", "--file", str(tmp_path / "state.json")]
-    subprocess.run([*command, "--non-interactive"], cwd=tmp_path / "project", check=True)
+    filled(tmp_path)
     before = engine.resources()
     found = engine.ask_lock()
     assert found.succeeded and not found.locked, found.errors
@@ -90,6 +101,67 @@ def test_the_lock_of_a_stack_is_asked_for_without_a_change(
         found = engine.ask_lock()
     assert found.locked and not found.succeeded
     assert engine.resources() == before
+
+
+def retained(engine: EngineStack) -> list[str]:
+    return [one["urn"] for one in engine.resources() if one.get("retainOnDelete")]
+
+
+def test_resources_are_marked_only_while_no_other_operation_changes_the_stack(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    engine, state = empty(monkeypatch, tmp_path)
+    filled(tmp_path)
+    wanted = [str(PROVIDER["urn"])]
+    with recovery.locked(state, "some", "s"):
+        assert engine.retain(wanted).locked
+    assert retained(engine) == []
+
+    run = engine.cli.run
+    seen: list[str] = []
+
+    def interfering(on: str, act: Callable[[], AbstractContextManager[object]]) -> None:
+        """Act while the engine runs the last export, or the import."""
+        seen.clear()
+
+        def runs(args: list[str], *rest: Any, **more: Any) -> Any:
+            seen.append(args[1])
+            last = seen.count("export") == 4 if on == "export" else args[1] == "import"
+            with act() if last and args[1] == on else nullcontext():
+                return run(args, *rest, **more)
+
+        monkeypatch.setattr(engine.cli, "run", runs)
+
+    def ended() -> AbstractContextManager[object]:
+        filled(tmp_path, resources=[PROVIDER])
+        return nullcontext()
+
+    # Another operation ends between the two.
+    interfering("export", ended)
+    assert engine.retain(wanted).locked and "import" not in seen
+    # One begins before the import.
+    interfering("import", lambda: recovery.locked(state, "some", "s"))
+    assert engine.retain(wanted).locked and "import" in seen
+    monkeypatch.setattr(engine.cli, "run", run)
+    assert retained(engine) == []
+    assert engine.retain(wanted).succeeded and retained(engine) == wanted
+
+
+def test_resources_are_not_marked_while_the_result_of_an_operation_is_unknown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    engine, state = empty(monkeypatch, tmp_path)
+    filled(tmp_path)
+    path = state / ".pulumi" / "stacks" / "some" / "s.json"
+    content = json.loads(path.read_text())
+    lost = {**PROVIDER, "urn": URN(KIND, "lost")}
+    content["checkpoint"]["latest"]["pending_operations"] = [{"resource": lost, "type": "creating"}]
+    path.write_text(json.dumps(content))
+    before = path.read_text()
+    with pytest.raises(UserError) as refusal:
+        engine.retain([str(PROVIDER["urn"])])
+    assert refusal.value.codes == (("operation-pending", URN(KIND, "lost")),)
+    assert path.read_text() == before
 
 
 def test_a_state_that_cannot_be_read_is_no_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

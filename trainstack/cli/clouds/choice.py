@@ -1,5 +1,8 @@
 """The choice of a cloud: what commands use of AWS or Google Cloud."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from trainstack.cli.clouds.services import CloudServices
 
 
@@ -12,3 +15,8 @@ def services_of(cloud: str) -> CloudServices:
     from trainstack.cli.clouds import aws  # noqa: PLC0415
 
     return aws
+
+
+def services_of_state(resources: Iterable[Mapping[str, Any]]) -> CloudServices:
+    """The services of the cloud in which the resources of a state are."""
+    return services_of("aws" if any(one["type"] == "pulumi:providers:aws" for one in resources) else "gcp")

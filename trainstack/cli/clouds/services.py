@@ -1,6 +1,6 @@
 """Interfaces of what commands use of a cloud."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # slow to import
@@ -38,6 +38,9 @@ class CloudServices(Protocol):
 
     def beyond(self, spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) -> list["Short"]:
         """The quotas that a deployment exceeds."""
+
+    def to_keep(self, resources: Sequence[Mapping[str, Any]]) -> list[str]:
+        """URNs in a state that belong to others as well: the end of the stack forgets them only."""
 
     def versions(self) -> PinnedVersions:
         """Pinned and newest versions."""

@@ -112,7 +112,6 @@ class DeploySession(Session):
             raise UserError(problems)
 
     def _deployed(self, on_event: OnEvent) -> OperationOutcome:
-        self._keep_logs()
         return self.engine.up(on_event, replace=self._to_validate_again())
 
     def _to_validate_again(self) -> list[str]:

@@ -1,8 +1,9 @@
 """Operations on one stack, in real or rehearsed clouds, with progress, interruption and a summary."""
 
 import datetime
+import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import typer
@@ -14,7 +15,6 @@ from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
-from infra.jobs.aws.account_logs import to_retain
 from infra.places import PACKAGES, STACKS
 from infra.stackspec import StackSpec
 from infra.stackspec.load import load_deployed, require_file
@@ -26,6 +26,7 @@ from rehearsal.projects.project import read
 from rehearsal.projects.workspace import Workspace, of_checkout
 from rehearsal.recovery import alone
 from trainstack import held_addresses
+from trainstack.cli.clouds.choice import services_of_state
 from trainstack.cli.operations import summary
 from trainstack.cli.operations.drift import print_drift
 from trainstack.cli.operations.jobs_in_use import JobsInUse, jobs_in_use
@@ -97,21 +98,20 @@ class Session:
             for line in held_addresses.announced(resources, today):
                 typer.echo(f"  {line}")
             self._confirm(confirmed, "Destroy everything in")
-            outcome = self._changing("destroy", self._destroyed, jobs, now=now)
+            operation = functools.partial(self._destroyed, services_of_state(resources).to_keep(resources))
+            outcome = self._changing("destroy", operation, jobs, now=now)
         # Resources of other stacks in the same home keep its daemon.
         if self.rehearsal and outcome.succeeded and not any(self.rehearsal.status()["resources"].values()):
             self.rehearsal.wait_until_idle()
         summary.of_changes("destroy", outcome)
         finish(outcome)
 
-    def _keep_logs(self) -> None:
-        """Keep logs of others: earlier versions own the log groups of the account, with their key."""
-        if urns := to_retain(self.engine.resources()):
-            self.engine.retain(urns)
-            typer.echo(f"  kept: {', '.join(urn.rpartition('::')[2] for urn in urns)} (logs of the account)")
-
-    def _destroyed(self, on_event: OnEvent) -> OperationOutcome:
-        self._keep_logs()
+    def _destroyed(self, kept: Sequence[str], on_event: OnEvent) -> OperationOutcome:
+        if kept:
+            outcome = self.engine.retain(kept, on_event)
+            if not outcome.succeeded:
+                return outcome
+            typer.echo(f"  kept in the account: {', '.join(urn.rpartition('::')[2] for urn in kept)}")
         return self.engine.destroy(on_event)
 
     def _confirm(self, confirmed: bool, what: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pulumi
 import pulumi_aws as aws
+import pytest
 
 from components.aws.account import current_account
 from components.aws.encryption import encryption_key
@@ -16,10 +17,11 @@ from infra.engine.stack import EngineStack
 from infra.jobs.aws.account_logs import GROUPS, JOB_LOGS, NOTEBOOK_LOGS
 from rehearsal.client import Rehearsal
 from tests.rehearsal.frugal import FrugalStack
-from tests.rehearsal.runs.updates import changes
+from tests.rehearsal.runs.updates import changes, counts, refused
 from trainstack.cli.operations.session import Session
 
 Select = Callable[[Callable[[], None]], FrugalStack]
+MORE = pytest.mark.more
 GROUP, KEY = "aws:cloudwatch/logGroup:LogGroup", "aws:kms/key:Key"
 
 
@@ -48,21 +50,53 @@ class AwsRecords(Component):
             )
 
 
-def options() -> pulumi.ResourceOptions:
+NAME, SECRET = "dev-records", "hunter2 of the stack"
+
+
+def provider() -> aws.Provider:
     tags = aws.ProviderDefaultTagsArgs(tags={"trainstack:stack": "dev"})
-    provider = aws.Provider("dev-aws", region="us-east-1", default_tags=tags)
-    return pulumi.ResourceOptions(providers=[provider])
+    return aws.Provider("dev-aws", region="us-east-1", default_tags=tags)
+
+
+def refused_after(records_: pulumi.Resource, on_aws: aws.Provider) -> None:
+    """A resource that AWS refuses, so that the program never exports."""
+    bad = aws.cloudwatch.LogGroup(
+        "bad",
+        name="/bad",
+        retention_in_days=77,
+        opts=pulumi.ResourceOptions(provider=on_aws, depends_on=[records_]),
+    )
+    pulumi.export("deployed", bad.arn)
+
+
+def earlier(on_aws: aws.Provider) -> pulumi.Resource:
+    return AwsRecords(NAME, pulumi.ResourceOptions(providers=[on_aws]))
 
 
 def before() -> None:
-    AwsRecords("dev-records", options())
-    pulumi.export("deployed", "yes")
+    earlier(provider())
+    pulumi.export("deployed", pulumi.Output.secret(SECRET))
+
+
+def before_failing() -> None:
+    on_aws = provider()
+    refused_after(earlier(on_aws), on_aws)
+
+
+def present(on_aws: aws.Provider) -> pulumi.Resource:
+    found = records.deployed_logs(NAME, pulumi.InvokeOptions(provider=on_aws))
+    args: Any = {"region": "us-east-1", "log_groups": [], "earlier": found}
+    return records.AwsRecords(NAME, args, pulumi.ResourceOptions(providers=[on_aws]))
 
 
 def now() -> None:
-    args: Any = {"region": "us-east-1", "log_groups": [], "earlier": records.deployed_logs()}
-    records.AwsRecords("dev-records", args, options())
+    present(provider())
     pulumi.export("deployed", "yes")
+
+
+def now_failing() -> None:
+    on_aws = provider()
+    refused_after(present(on_aws), on_aws)
 
 
 def of(stack: FrugalStack, kind: str) -> list[dict[str, Any]]:
@@ -82,26 +116,84 @@ def test_a_new_stack_has_nothing_to_release(rehearsal: Rehearsal, stack: Select)
     assert in_cloud(rehearsal) == (0, 0)
 
 
-def test_two_ups_release_the_groups_and_destroy_keeps_their_key(rehearsal: Rehearsal, stack: Select) -> None:
-    stack(before).up()
-    stack(now).up()
-    for one in of(stack(now), GROUP):
+def assert_released(stack: FrugalStack) -> None:
+    """Key and tag of the stack are off both groups; their key stays for what is logged."""
+    for one in of(stack, GROUP):
         assert one["retainOnDelete"] and one["outputs"]["tagsAll"] == {"trainstack:stack": "released"}
         assert not one["outputs"].get("kmsKeyId") and one["outputs"]["retentionInDays"] == 90
-    (key,) = of(stack(now), KEY)
-    assert all(name in key["outputs"]["policy"] for name in GROUPS)
+    assert_kept(stack)
+
+
+def assert_kept(stack: FrugalStack) -> None:
+    (key,) = of(stack, KEY)
+    assert key["retainOnDelete"] and all(name in key["outputs"]["policy"] for name in GROUPS)
+
+
+def engine_of(rehearsal: Rehearsal, folder: Path) -> EngineStack:
+    (folder / "Pulumi.yaml").write_text("name: rehearsed\nruntime: python\n")
+    return EngineStack("dev", rehearsal.environment(), folder)
+
+
+@pytest.mark.parametrize("first", [pytest.param(before, marks=MORE), before_failing])
+def test_two_ups_release_the_groups_and_destroy_keeps_their_key(
+    rehearsal: Rehearsal, stack: Select, first: Callable[[], None]
+) -> None:
+    if first is before:
+        stack(first).up()
+    else:
+        refused(stack(first))
+        (root,) = of(stack(now), "pulumi:pulumi:Stack")
+        assert not root.get("outputs") and in_cloud(rehearsal) == (2, 1)
+        planned = counts(stack(now).preview().change_summary)
+        assert planned["update"] >= 2 and "delete" not in planned
+        # What the next one has released stays so when it fails as well.
+        refused(stack(now_failing))
+    stack(now).up()
+    assert_released(stack(now))
     stack(now).up()
     assert of(stack(now), GROUP) == [] and in_cloud(rehearsal) == (2, 1)
     assert changes(stack(now).up()).keys() == {"same"}
+    assert_kept(stack(now))
     stack(now).destroy()
     assert in_cloud(rehearsal) == (2, 1)
 
 
+@pytest.mark.parametrize("first", [before, pytest.param(before_failing, marks=MORE)])
 def test_destroy_without_an_up_keeps_groups_and_key(
+    rehearsal: Rehearsal, stack: Select, tmp_path: Path, first: Callable[[], None]
+) -> None:
+    refused(stack(first)) if first is before_failing else stack(first).up()
+    engine = engine_of(rehearsal, tmp_path)
+    Session(name="dev", engine=engine, rehearsal=rehearsal).destroy(confirmed=True)
+    assert engine.resources() == [] and in_cloud(rehearsal) == (2, 1)
+
+
+@MORE
+def test_an_up_after_a_destroy_that_was_interrupted_keeps_the_key_of_the_groups(
     rehearsal: Rehearsal, stack: Select, tmp_path: Path
 ) -> None:
     stack(before).up()
-    (tmp_path / "Pulumi.yaml").write_text("name: rehearsed\nruntime: python\n")
-    engine = EngineStack("dev", rehearsal.environment(), tmp_path)
-    Session(name="dev", engine=engine, rehearsal=rehearsal).destroy(confirmed=True)
-    assert engine.resources() == [] and in_cloud(rehearsal) == (2, 1)
+    engine = engine_of(rehearsal, tmp_path)
+    assert "ciphertext" in str(engine.resources()) and SECRET not in str(engine.resources())
+    groups = [one["urn"] for one in of(stack(now), GROUP)]
+    assert engine.retain([*groups, of(stack(now), KEY)[0]["urn"]]).succeeded
+    assert engine.delete(None, groups).succeeded
+    assert of(stack(now), GROUP) == [] and in_cloud(rehearsal) == (2, 1)
+    stack(now).up()
+    assert_kept(stack(now))
+    stack(now).destroy()
+    assert in_cloud(rehearsal) == (2, 1)
+
+
+@MORE
+def test_a_group_that_was_deleted_by_hand_stops_no_release(rehearsal: Rehearsal, stack: Select) -> None:
+    stack(before).up()
+    gone = next(one["urn"] for one in of(stack(now), GROUP) if one["outputs"]["name"] == NOTEBOOK_LOGS)
+    rehearsal.drift(gone, None)
+    assert in_cloud(rehearsal) == (1, 1)
+    stack(now).up()
+    stack(now).up()
+    assert_kept(stack(now))
+    assert all(one["retainOnDelete"] for one in of(stack(now), GROUP))
+    stack(now).destroy()
+    assert in_cloud(rehearsal) == (1, 1)

@@ -1,10 +1,11 @@
 """Services of AWS that commands use."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from infra.clouds.aws.login import LOG_IN, LoggedOutError, clients
 from infra.errors import Problem, UserError
+from infra.jobs.aws.account_logs import to_retain
 from infra.jobs.service_part import RunService
 from infra.outputs.jobs import JobOutputs
 
@@ -46,6 +47,11 @@ def beyond(spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) 
     from trainstack.preflight.aws.deployment import beyond as exceeded  # noqa: PLC0415
 
     return exceeded(spec, overrides, largest=largest)
+
+
+def to_keep(resources: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Log groups of the account, which stacks of an earlier version own, and their key."""
+    return to_retain(resources)
 
 
 def versions() -> "PinnedVersions":

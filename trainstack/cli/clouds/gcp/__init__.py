@@ -1,6 +1,6 @@
 """Services of Google Cloud that commands use."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from infra.jobs.service_part import RunService
@@ -42,6 +42,11 @@ def beyond(spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) 
     from trainstack.preflight.gcp.deployment import beyond as exceeded  # noqa: PLC0415
 
     return exceeded(spec, overrides, largest=largest)
+
+
+def to_keep(resources: Sequence[Mapping[str, Any]]) -> list[str]:  # noqa: ARG001 - as on AWS
+    """Nothing of a project is a stack's."""
+    return []
 
 
 def versions() -> "PinnedVersions":
