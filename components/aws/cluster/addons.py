@@ -165,11 +165,7 @@ def _pod_role(
         for policy in identity.managed_policies
     ]
     if disk_key_arn is not None:
-        # The managed policy has none of it (EKS user guide, "Amazon EBS CSI driver"; the driver's issue 935).
-        used = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
-        for_aws = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
-        grants = {**iam.allow(["kms:CreateGrant"], [disk_key_arn]), "Condition": for_aws}
-        key = iam.document(iam.allow(used, [disk_key_arn]), grants)
+        key = _disk_rights(disk_key_arn)
         rights.append(aws.iam.RolePolicy(f"{name}-key", role=role.name, policy=key, opts=component.child()))
     if identity.actions:
         document = iam.document(iam.allow(identity.actions, ["*"]))
@@ -177,3 +173,21 @@ def _pod_role(
             aws.iam.RolePolicy(f"{name}-rights", role=role.name, policy=document, opts=component.child())
         )
     return role, rights
+
+
+def _disk_rights(key_arn: str) -> str:
+    """Rights that the managed policy has not (EKS user guide, "Amazon EBS CSI driver").
+
+    EC2 asks for a grant on the key of the volume at each attachment (awsdocs/aws-kms-developer-guide issue 2;
+    the driver's issue 935), and volumes outlive a change of the key: all keys of the account and region are
+    allowed. As in the policy of `aws/ebs`, only EC2 may use them; the policy of each key decides as well.
+    """
+    any_key = f"{key_arn.partition('/')[0]}/*"
+    region = key_arn.split(":")[3]
+    through = {"StringEquals": {"kms:ViaService": f"ec2.{region}.amazonaws.com"}}
+    used = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
+    granted = {**through, "Bool": {"kms:GrantIsForAWSResource": "true"}}
+    return iam.document(
+        {**iam.allow(used, [any_key]), "Condition": through},
+        {**iam.allow(["kms:CreateGrant"], [any_key]), "Condition": granted},
+    )

@@ -5,7 +5,9 @@ hashicorp/terraform-provider-aws issues 28644 (a new account has no such role) a
 """
 
 import json
+import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from trainstack.preflight.answers import Answer, State
@@ -13,6 +15,9 @@ from trainstack.preflight.aws.account import Account
 
 CHECK: Final = "disk-key"
 _ROLE: Final = "AWSServiceRoleForAutoScaling"
+_ROOT: Final = re.compile(r"\*|\d{12}|arn:[^:]+:iam::\d{12}:root")
+_USED: Final = ("kms:CreateGrant", "kms:Decrypt", "kms:GenerateDataKeyWithoutPlaintext")
+"""Actions of the user guide without which no encrypted disk is created or attached."""
 _OPERATIONS = (
     "CreateGrant Decrypt DescribeKey Encrypt GenerateDataKey GenerateDataKeyWithoutPlaintext "
     "ReEncryptFrom ReEncryptTo"
@@ -37,8 +42,16 @@ def usable(account: Account) -> Iterator[Answer]:
     if account.found("iam", "get_role", "NoSuchEntity", RoleName=_ROLE) is None:
         fix = "aws iam create-service-linked-role --aws-service-name autoscaling.amazonaws.com"
         yield Answer(CHECK, State.SHORT, f"the role {_ROLE}, which must use {arn}, does not exist", fix)
-    elif _in_policy(account, arn) or _granted(account, arn):
-        yield Answer(CHECK, State.READY, f"{arn} is enabled, and EC2 Auto Scaling can use it")
+        return
+    statements = _allowed(account, arn)
+    if not any(_ROOT.fullmatch(name) for name, _ in statements):
+        text = f"the key policy of {arn} does not delegate to IAM: the driver of EBS attaches no volume"
+        fix = (
+            "Allow the actions of the guide of the account to `arn:aws:iam::ACCOUNT:root` in the key policy."
+        )
+        yield Answer(CHECK, State.SHORT, text, fix)
+    elif _in_policy(statements) or _granted(account, arn):
+        yield Answer(CHECK, State.READY, f"{arn} is enabled; EC2 Auto Scaling and IAM can use it")
     else:
         owner = f"arn:{arn.split(':')[1]}:iam::{account.on.account_id}"
         role = f"{owner}:role/aws-service-role/autoscaling.amazonaws.com/{_ROLE}"
@@ -49,29 +62,44 @@ def usable(account: Account) -> Iterator[Answer]:
         yield Answer(CHECK, State.SHORT, f"neither the policy nor a grant of {arn} names {_ROLE}", fix)
 
 
-def _in_policy(account: Account, arn: str) -> bool:
-    """Return whether the key policy names the role, or everyone under conditions that are not judged here.
+def _allowed(account: Account, arn: str) -> list[tuple[str, list[str]]]:
+    """Principals with the actions that the key policy allows them; conditions are not judged here."""
+    document = json.loads(account.client("kms").get_key_policy(KeyId=arn, PolicyName="default")["Policy"])
+    return [
+        (name, _listed(one.get("Action")))
+        for one in _listed(document["Statement"])
+        if one["Effect"] == "Allow"
+        for name in _principals(one.get("Principal"))
+    ]
+
+
+def _in_policy(statements: list[tuple[str, list[str]]]) -> bool:
+    """Return whether the key policy lets the role, or everyone, use the key and create grants.
 
     Delegation to IAM is not enough. A role with a suffix is another one, which EKS does not use
     (aws/containers-roadmap issue 1087).
     """
-    document = json.loads(account.client("kms").get_key_policy(KeyId=arn, PolicyName="default")["Policy"])
-    statements: Any = document["Statement"]
-    rows = statements if isinstance(statements, list) else [statements]
-    return any(
-        one["Effect"] == "Allow" and (name == "*" or name.endswith(f"/{_ROLE}"))
-        for one in rows
-        for name in _principals(one.get("Principal"))
-    )
+    patterns = [
+        pattern
+        for name, actions in statements
+        if name == "*" or name.endswith(f"/{_ROLE}")
+        for pattern in actions
+    ]
+    return all(any(fnmatchcase(used, one) for one in patterns) for used in _USED)
 
 
 def _principals(named: Any) -> list[str]:
     listed = named.get("AWS", []) if isinstance(named, dict) else named
-    return [listed] if isinstance(listed, str) else [*(listed or ())]
+    return _listed(listed)
+
+
+def _listed(found: Any) -> list[Any]:
+    return [found] if isinstance(found, str | dict) else [*(found or ())]
 
 
 def _granted(account: Account, arn: str) -> bool:
     return any(
-        grant.get("GranteePrincipal", "").endswith(f"/{_ROLE}") and "CreateGrant" in grant["Operations"]
+        grant.get("GranteePrincipal", "").endswith(f"/{_ROLE}")
+        and {one.removeprefix("kms:") for one in _USED} <= {*grant["Operations"]}
         for grant in account.pages("kms", "list_grants", "Grants", KeyId=arn)
     )

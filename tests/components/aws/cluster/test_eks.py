@@ -254,15 +254,19 @@ def test_the_gpu_monitor_runs_on_tainted_nodes(made: Graph) -> None:
     assert settings == {"dcgmAgent": {"tolerations": [{"operator": "Exists"}]}}
 
 
-def test_a_key_of_the_customer_encrypts_disks_and_only_its_driver_may_use_it() -> None:
-    key = "arn:aws:kms:us-east-1:111122223333:key/22222222-3333-4444-5555-666666666666"
+def test_the_driver_uses_keys_of_the_customer_through_ec2_also_the_one_before_a_change() -> None:
+    keys = "arn:aws:kms:us-east-1:111122223333:key/"
+    key = f"{keys}22222222-3333-4444-5555-666666666666"
     graph = cluster(disk_key_arn=key)
     assert graph.find("LaunchTemplate")["blockDeviceMappings"][0]["ebs"]["kmsKeyId"] == key
     rights = {name: json.loads(one["policy"]) for name, one in graph.all("RolePolicy").items()}
-    (driver,) = [name for name, document in rights.items() if key in str(document)]
+    (driver,) = [name for name, document in rights.items() if keys in str(document)]
     used, granted = rights[driver]["Statement"]
-    assert "aws-ebs-csi-driver" in driver and used["Resource"] == granted["Resource"] == [key]
-    assert granted["Action"] == ["kms:CreateGrant"] and granted["Condition"]
+    assert "aws-ebs-csi-driver" in driver and used["Resource"] == granted["Resource"] == [f"{keys}*"]
+    assert granted["Action"] == ["kms:CreateGrant"] and "kms:CreateGrant" not in used["Action"]
+    through = {"kms:ViaService": "ec2.us-east-1.amazonaws.com"}
+    assert used["Condition"]["StringEquals"] == granted["Condition"]["StringEquals"] == through
+    assert granted["Condition"]["Bool"] == {"kms:GrantIsForAWSResource": "true"}
 
 
 def test_all_wanted_addons_are_installed_and_given_out_to_wait_for(made: Graph) -> None:

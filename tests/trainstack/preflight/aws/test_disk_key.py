@@ -13,9 +13,13 @@ from trainstack.preflight.aws.deployment import preflight_of
 ARN = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/22222222-3333-4444-5555-666666666666"
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 DELEGATES = {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}, "Action": "kms:*"}
-NAMES = {"Effect": "Allow", "Principal": {"AWS": [ROLE]}, "Action": "kms:CreateGrant"}
+USED = ["kms:CreateGrant", "kms:Decrypt", "kms:GenerateDataKey*"]
+NAMES = {"Effect": "Allow", "Principal": {"AWS": [ROLE]}, "Action": USED}
 DENIES = {**NAMES, "Effect": "Deny"}
-GRANT = {"GranteePrincipal": ROLE, "Operations": ["Decrypt", "CreateGrant"]}
+GRANT = {
+    "GranteePrincipal": ROLE,
+    "Operations": ["Decrypt", "CreateGrant", "GenerateDataKeyWithoutPlaintext"],
+}
 
 
 def with_key(cloud: Cloud, **changes: Any) -> Cloud:
@@ -45,11 +49,14 @@ def with_policy(statements: Any, grants: list[dict[str, Any]]) -> Answer:
     ("statements", "grants", "state"),
     [
         ([DELEGATES, NAMES], [], State.READY),
-        (NAMES, [], State.READY),
-        ([{**NAMES, "Principal": "*"}], [], State.READY),
+        ({**NAMES, "Principal": "*"}, [], State.READY),
         ([{**NAMES, "Principal": {"AWS": "*"}}], [], State.READY),
-        ([{**NAMES, "Principal": {"AWS": f"{ROLE}_ml"}}], [], State.SHORT),
-        ([{**NAMES, "Principal": {"Service": "ec2.amazonaws.com"}}], [], State.SHORT),
+        # The guide has two statements.
+        ([DELEGATES, *({**NAMES, "Action": one} for one in USED)], [], State.READY),
+        ([DELEGATES, {**NAMES, "Action": "kms:DescribeKey"}], [], State.SHORT),
+        ([DELEGATES, {**NAMES, "Action": "kms:CreateGrant"}], [], State.SHORT),
+        ([DELEGATES, {**NAMES, "Principal": {"AWS": f"{ROLE}_ml"}}], [], State.SHORT),
+        ([DELEGATES, {**NAMES, "Principal": {"Service": "ec2.amazonaws.com"}}], [], State.SHORT),
         ([DELEGATES], [{**GRANT, "GranteePrincipal": f"{ROLE}_ml"}], State.SHORT),
         ([DELEGATES], [GRANT], State.READY),
         ([DELEGATES], [], State.SHORT),
@@ -64,6 +71,11 @@ def test_a_key_is_usable_by_its_policy_or_a_grant(
     found = with_policy(statements, grants)
     assert found.state is state
     assert (f"aws kms create-grant --region us-east-1 --key-id {ARN}" in found.fix) is (state is State.SHORT)
+
+
+def test_a_key_that_does_not_delegate_to_iam_attaches_no_volume() -> None:
+    found = with_policy([NAMES], [GRANT])
+    assert found.state is State.SHORT and "create-grant" not in found.fix
 
 
 @pytest.mark.parametrize("changes", [{"KeyState": "PendingDeletion"}, {"KeySpec": "RSA_2048"}])
