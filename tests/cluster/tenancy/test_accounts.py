@@ -97,6 +97,25 @@ def test_it_works_as_a_member_does(space: Space) -> None:
     gone(space.api, [waits])
 
 
+def test_a_job_of_pods_that_request_nothing_is_not_admitted(space: Space) -> None:
+    """No quota counts them: 400 would take all places of the nodes."""
+    spec = {**job_spec({"cpu": "0", "memory": "0"}), "parallelism": 400, "completions": 400}
+    made = space.within(body("Job", "nothing", spec=spec))
+    space.member.create(made)
+    reason = eventually(lambda: _why_it_waits(space, "nothing"), "Kueue gives the reason")
+    assert "cpu" in reason and "LimitRange" in reason, reason
+    space.member.delete("batch/v1", "Job", "nothing", space.name, propagation="Background")
+    gone(space.api, [made])
+
+
+def _why_it_waits(space: Space, name: str) -> str:
+    for workload in space.api.list("kueue.x-k8s.io/v1beta2", "Workload", space.name):
+        if any(owner["name"] == name for owner in workload["metadata"].get("ownerReferences") or ()):
+            rows = (workload.get("status") or {}).get("conditions") or ()
+            return next((row["message"] for row in rows if row["type"] == "QuotaReserved"), "")
+    return ""
+
+
 @contextmanager
 def _unbound(space: Space) -> Iterator[None]:
     """As before the policy: its binding is away."""
