@@ -118,6 +118,11 @@ def _accelerated() -> Expression:
     words = "[one.?image.orValue('')] + one.?command.orValue([]) + one.?args.orValue([])"
     labelled = "object.metadata.?labels[?'trainer.kubeflow.org/framework'].orValue('') == 'torch'"
     torch = f"{number} > 1 || {labelled} || ({words}).exists(word, word.contains('torch'))"
+    # Names are unique in a pod. An init container that ends before the others start does not train.
+    before = (
+        "pod.?initContainers.orValue([])"
+        ".exists(init, init.name == one.name && init.?restartPolicy.orValue('') != 'Always')"
+    )
     volume = (
         "pod.?volumes.orValue([]).exists(volume, volume.name == mount.name"
         " && (!has(volume.emptyDir) || volume.emptyDir.?medium.orValue('') == 'Memory'))"
@@ -126,7 +131,7 @@ def _accelerated() -> Expression:
         "pod.?hostIPC.orValue(false) || one.?volumeMounts.orValue([])"
         f".exists(mount, mount.mountPath in ['/dev/shm', '/dev/shm/'] && {volume})"
     )
-    bounded = f"({memory}) && (!({torch}) || {mounted})"
+    bounded = f"({memory}) && ({before} || !({torch}) || {mounted})"
     holds = f"variables.pods.all(pod, {_ALL}.all(one, {number} == 0 || ({bounded})))"
     return Expression("MLS-K8S-04", (_on("", "v1", "pods", operations=("CREATE",)),), holds, {"pods": _PODS})
 

@@ -95,7 +95,9 @@ def _namespaces_with_default_limit(stack: Stack) -> set[str]:
 
 
 def _needs_shared_memory(resource: Resource, container: Mapping[str, Any], template: PodTemplate) -> bool:
-    """Return whether it uses torch, or NCCL between several GPUs."""
+    """Return whether it uses torch, or NCCL between several GPUs, while others run or alone."""
+    if template.ends_before(container):
+        return False
     words = [container.get("image"), *(container.get("command") or ()), *(container.get("args") or ())]
     labels = {**(metadata(resource).get("labels") or {}), **(template.metadata.get("labels") or {})}
     several = sum(amount(limit) or 0 for _, limit in accelerators(container.get("resources")).values()) > 1

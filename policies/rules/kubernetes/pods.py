@@ -73,6 +73,11 @@ class PodTemplate:
             for index, container in enumerate(self.spec.get(group) or ()):
                 yield f"{self.path}.{group}[{index}]", container or {}
 
+    def ends_before(self, container: Mapping[str, Any]) -> bool:
+        """Return whether it is an init container that ends before the others start."""
+        inits = self.spec.get("initContainers") or ()
+        return any(one is container for one in inits) and container.get("restartPolicy") != "Always"
+
     def volume(self, name: Any) -> Mapping[str, Any] | None:
         """The volume with a name."""
         volumes = (volume for volume in self.spec.get("volumes") or () if volume)

@@ -38,11 +38,14 @@ def training_jobs_are_traceable(job: Resource, stack: Stack) -> Iterator[Violati
 
 
 def _trained(job: Resource) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(path, container) with accelerators; the trainer of a TrainJob has them by its runtime."""
+    """(path, container) with accelerators that trains; the trainer of a TrainJob has them by its runtime.
+
+    An init container that ends before prepares the pod: it requests GPUs where the pod's class needs that.
+    """
     if job.kind == TRAIN_JOB:
         yield from each(job.props, "spec", "trainer")
-    for path, container, _ in containers(job):
-        if accelerators(container.get("resources")):
+    for path, container, template in containers(job):
+        if accelerators(container.get("resources")) and not template.ends_before(container):
             yield path, container
 
 

@@ -23,6 +23,7 @@ IMAGE = "docker.io/library/train:1"
 GPU = {"nvidia.com/gpu": "1"}
 BOUNDED = {"resources": {"limits": {**GPU, "memory": "8Gi"}}}
 SHM = {"volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}]}
+BEFORE = {"name": "before", "image": "torch", "command": ["true"]}
 DISK: list[Any] = [{"name": "shm", "emptyDir": {}}]
 MEMORY: list[Any] = [{"name": "shm", "emptyDir": {"medium": "Memory"}}]
 PRIVILEGED = {"securityContext": {"privileged": True}}
@@ -96,6 +97,10 @@ CASES: dict[str, Object] = {
     "torch on a disk": a_pod(pod={"volumes": DISK}, command=["torchrun"], **BOUNDED, **SHM),
     "torch with shared memory": a_pod(pod={"volumes": MEMORY}, command=["torchrun"], **BOUNDED, **SHM),
     "two gpus without shared memory": a_pod(resources={"limits": {"nvidia.com/gpu": 2, "memory": "1Gi"}}),
+    "torch in an init container": a_pod(pod={"initContainers": [{**BEFORE, **BOUNDED}]}),
+    "torch beside the others": a_pod(
+        pod={"initContainers": [{**BEFORE, **BOUNDED, "restartPolicy": "Always"}]}
+    ),
     "no gpu": a_pod(resources={"limits": {"nvidia.com/gpu": "0"}}),
     "job": a_job(),
     "job without a deadline": a_job({"backoffLimit": 0}),

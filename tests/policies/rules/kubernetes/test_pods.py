@@ -136,6 +136,9 @@ def _memory(medium: str) -> Any:
         ({"containers": [{"resources": {"limits": {"nvidia.com/gpu": 0}}}]}, "not-applicable"),
         ({"containers": [{"resources": {"requests": {"nvidia.com/mig-1g.10gb": 1}}}]}, "fail"),
         ({"containers": [{"resources": {"limits": {"nvidia.com/gpu": 2, "memory": 1}}}]}, "fail"),
+        ({"initContainers": [{"image": "pytorch", "resources": BOUNDED}]}, "pass"),
+        ({"initContainers": [{"image": "pytorch", "resources": GPU}]}, "fail"),
+        ({"initContainers": [{"image": "torch", "restartPolicy": "Always", "resources": BOUNDED}]}, "fail"),
     ],
 )
 def test_containers_with_gpus(spec: Any, expected: str) -> None:

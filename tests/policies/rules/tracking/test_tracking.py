@@ -235,6 +235,7 @@ def job(**container: Any) -> Resource:
         ([job(env=ENV[1:])], {"fail"}),
         ([job(env=ENV, image="example.com/train:latest")], {"fail"}),
         ([job(env=[], resources={})], {"not-applicable"}),
+        ([pods(containers=[{}], initContainers=[{"image": "plugin", "resources": GPU}])], {"not-applicable"}),
         ([job(envFrom=[{"configMapRef": {"name": "tracking"}}]), CONFIG], {"pass"}),
         ([job(envFrom=[{"configMapRef": {"name": "elsewhere"}}]), CONFIG], {"undetermined"}),
         ([one(TRAIN_JOB, spec={"trainer": {"image": IMAGE, "env": ENV}})], {"pass"}),
