@@ -54,10 +54,9 @@ def place(folder: Path, chosen: Sequence[str]) -> Site:
 
 
 def _where(spec: StackSpec) -> tuple[str, str, str]:
-    if isinstance(spec.on, AwsSpec):
-        return "aws", spec.on.account_id, spec.region
-    if isinstance(spec.on, GcpSpec):
-        return "gcp", spec.on.project, spec.region
+    match spec.on:
+        case AwsSpec(account_id=name) | GcpSpec(project=name):
+            return spec.cloud, name, spec.region
     fix = "Use aws or gcp."
     rule = "has no account of its own to set up"
     raise UserError([Problem("trainstack:cloud", spec.cloud, rule, fix, code="bootstrap-not-supported")])

@@ -147,15 +147,16 @@ def _runs(advice: Advice, best: Run, models: set[str]) -> list[dict[str, Any]]:
 
 def pools_of(spec: StackSpec) -> Sequence[PoolSpec | JobMachineSpec]:
     """Pools of nodes; without a cluster machines of jobs."""
-    if isinstance(spec.layout, ClusterLayout):
-        return spec.layout.pools
-    return spec.layout.machines if isinstance(spec.layout, SmallLayout) else ()
+    match spec.layout:
+        case ClusterLayout(pools=found) | SmallLayout(machines=found):
+            return found
+    return ()
 
 
 def _pools(facts: StackFacts) -> list[dict[str, Any]]:
     assert facts.loaded
-    spec, layout = facts.loaded.spec, facts.loaded.spec.layout
-    key = "pools" if isinstance(layout, ClusterLayout) else "machines"
+    spec = facts.loaded.spec
+    key = "pools" if hasattr(spec.layout, "pools") else "machines"
     types = {one.name: one for cloud in OF_CLOUD.values() for one in cloud.machines()}
     made = []
     for index, pool in enumerate(pools_of(spec)):

@@ -122,7 +122,7 @@ def _terraform(kind: str) -> str:
     middle = table["modules"].get(module, module)
     words = re.sub("^iAM", "iam", name).replace("IAM", "Iam")
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", words).lower()
-    return "_".join(filter(None, ("aws" if cloud == "aws" else "google", middle, snake)))
+    return "_".join(filter(None, (table["prefix"], middle, snake)))
 
 
 def _kubernetes(row: Row) -> str:

@@ -12,22 +12,15 @@ from typing import Any
 from infra.errors import Problem, UserError, did_you_mean
 from infra.stackspec.layers import below
 from infra.stackspec.supported import PROFILES, SUPPORTED
+from trainstack.stamp.clouds import STAMPED
 
 ENVIRONMENTS = ("dev", "prod")
-CLOUDS = tuple(sorted({cloud for _, cloud in SUPPORTED}))
+CLOUDS = tuple(sorted(STAMPED))
 LONGEST = 32 - max(len(f"-{one}") for one in ENVIRONMENTS)
 """Characters of a name: names of resources begin with the name of the stack, of at most 32 characters
 (`infra.stackspec.model.Name`; tests/stacks/test_names.py shows that the names of both clouds fit)."""
 _FIX = "Restore .stamp/ from version control."
 _NAME = re.compile(r"[a-z](-?[a-z0-9])+")
-_ACCOUNT: Mapping[str, tuple[re.Pattern[str], str]] = {
-    "aws": (re.compile(r"[0-9]{12}"), "must be the 12 digits of an AWS account"),
-    "gcp": (
-        re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]"),
-        "must be the id of a Google Cloud project: 6 to 30 lower-case letters, digits and dashes",
-    ),
-}
-"""Source: Resource Manager API reference, `Project.projectId`."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +109,7 @@ def _pair_problems(choices: ClientChoices) -> Iterator[Problem]:
 
 
 def _account_problems(choices: ClientChoices) -> Iterator[Problem]:
-    if not choices.account or choices.cloud not in _ACCOUNT:
-        return
-    form, rule = _ACCOUNT[choices.cloud]
-    if not form.fullmatch(choices.account):
-        fix = "Such as 111122223333." if choices.cloud == "aws" else "Such as acme-ml."
+    cloud = STAMPED.get(choices.cloud)
+    if cloud and choices.account and not cloud.account.fullmatch(choices.account):
+        rule, fix = cloud.account_rule, f"Such as {cloud.account_example}."
         yield Problem("--account", choices.account, rule, fix, code="account-invalid")

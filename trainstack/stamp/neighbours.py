@@ -7,6 +7,7 @@ from pathlib import Path
 from infra.errors import Problem, UserError
 from infra.places import PROGRAM
 from trainstack.stamp.choices import ClientChoices
+from trainstack.stamp.clouds import STAMPED
 
 _NAME = re.compile(r"^name:\s*[\"']?([\w.-]+)", re.MULTILINE)
 
@@ -41,7 +42,7 @@ def _problems(choices: ClientChoices, folder: Path) -> Iterator[Problem]:
 
 
 def _with_account(folder: Path, choices: ClientChoices) -> Path | None:
-    key = "account_id" if choices.cloud == "aws" else "project"
+    key = STAMPED[choices.cloud].account_key
     form = re.compile(rf"^\s+{key}:\s*[\"']?{re.escape(choices.account)}[\"']?\s*(#.*)?$", re.MULTILINE)
     files = sorted([*folder.glob("Pulumi.*.yaml"), *folder.glob("clients/*.yaml")])
     return next((file for file in files if form.search(_text(file))), None)

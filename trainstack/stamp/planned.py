@@ -30,6 +30,7 @@ from stacks import compose, sdk
 _PROVIDER = "pulumi:providers:"
 _NOTHING_DEPLOYED: Mapping[str, Mapping[str, Any]] = {
     "aws:autoscaling/getAmiIds:getAmiIds": {"id": "none", "names": [], "arns": []},
+    "aws:cloudwatch/getLogGroups:getLogGroups": {"id": "none", "logGroupNames": [], "arns": []},
     "pulumi:pulumi:readStackOutputs": {"outputs": {}},
 }
 """Results of functions, by token, where the stack does not exist yet."""

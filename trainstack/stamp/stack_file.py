@@ -5,24 +5,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from infra.catalog.aws import facts as aws
-from infra.catalog.gcp import facts as gcp
 from infra.places import PACKAGES
-from infra.stackspec.supported import SUPPORTED
 from trainstack.stamp.choices import ClientChoices
+from trainstack.stamp.clouds import STAMPED
 from trainstack.stamp.environment import SCHEMA
 
 _FOLDER = PACKAGES / "stacks"
-SHIPPED: Mapping[tuple[str, str], str] = {
-    ("small", "aws"): "small-aws",
-    ("small", "gcp"): "small-gcp",
-    ("small-cluster", "aws"): "small-eks-aws",
-    ("small-cluster", "gcp"): "small-gke-gcp",
-    ("medium", "aws"): "dev-aws",
-    ("medium", "gcp"): "dev-gcp",
-}
-"""Names of the shipped stack files by profile and cloud."""
-assert SHIPPED.keys() == SUPPORTED
 _PLAIN = re.compile(r"[A-Za-z][\w.+]*[@-][\w.@+-]*\w", re.ASCII)
 """Text that is a string in YAML without quotes."""
 _POOL = re.compile(r"(?ms)(?P<before>machine: (?P<machine>[\w.-]+).*?^ {10}zones: \[)(?P<zones>[^\]]+)\]")
@@ -92,7 +80,7 @@ budget:
 def policy_settings(choices: ClientChoices) -> str:
     """Settings of the policies that the nearest shipped stack needs, as lines below its name; or nothing."""
     text = (_FOLDER / "audit.yaml").read_text(encoding="utf-8")
-    name = SHIPPED[choices.profile, choices.cloud]
+    name = STAMPED[choices.cloud].shipped[choices.profile]
     found = re.search(rf"(?m)^  {name}:\n((?:    .*\n)+)", text)
     return found[1] if found else ""
 
@@ -126,7 +114,7 @@ def quoted(text: str) -> str:
 
 
 def _shipped(profile: str, cloud: str) -> str:
-    path = _FOLDER / "config" / f"Pulumi.{SHIPPED[profile, cloud]}.yaml"
+    path = _FOLDER / "config" / f"Pulumi.{STAMPED[cloud].shipped[profile]}.yaml"
     text = path.read_text(encoding="utf-8")
     return text[text.index("config:") :]
 
@@ -136,45 +124,28 @@ def _in_region(body: str, choices: ClientChoices) -> str:
     old, new = _region(body), choices.region
     if new == old:
         return body
-    known = aws.regions if choices.cloud == "aws" else gcp.regions
+    cloud = STAMPED[choices.cloud]
+    known = cloud.regions
     if new in known:
         zones = zip(known[old].zones, known[new].zones, strict=False)
         for old_zone, new_zone in zones:
             body = re.sub(rf"\b{old_zone}\b", f"<{new_zone}>", body)
         body = re.sub(r"<([a-z0-9-]+)>", r"\1", body.replace(old, new))
-        return _POOL.sub(lambda found: _where_offered(found, choices), _substituted(body, choices))
+        return _POOL.sub(lambda found: _where_offered(found, choices), cloud.substitute(body, new))
     return _set(body, "trainstack:region", quoted(new))
 
 
-def _substituted(body: str, choices: ClientChoices) -> str:
-    """Machines with A10G where the region has none with L4: both have 24 GB."""
-    if choices.cloud != "aws":
-        return body
-    for machine in sorted(set(re.findall(r"machine: (?:ml\.)?(g6\.\w+)", body))):
-        other = machine.replace("g6", "g5")
-        if not aws.offering_zones(machine, choices.region) and aws.offering_zones(other, choices.region):
-            body = re.sub(
-                rf"(?m)^(\s+machine: (?:ml\.)?){machine} #.*$",
-                rf"\g<1>{other} # {choices.region} has no {machine}; A10G instead of L4, 24 GB each, too",
-                body,
-            )
-            body = re.sub(r"\bl4(?=\b|x)", "a10g", body)
-    return body
-
-
 def _where_offered(pool: re.Match[str], choices: ClientChoices) -> str:
-    """The text of a pool with zones that offer its machine; on AWS, with as many as do: ids are not names."""
-    catalog = aws if choices.cloud == "aws" else gcp
-    zones, offered = pool["zones"].split(", "), catalog.offering_zones(pool["machine"], choices.region) or ()
-    if choices.cloud == "aws":
-        return pool["before"] + ", ".join(zones[: len(offered)] or zones) + "]"
-    return pool["before"] + ", ".join([one for one in zones if one in offered] or offered[:1] or zones) + "]"
+    """The text of a pool with zones that offer its machine."""
+    cloud, zones = STAMPED[choices.cloud], pool["zones"].split(", ")
+    offered = cloud.offering_zones(pool["machine"], choices.region) or ()
+    return pool["before"] + ", ".join(cloud.pool_zones(zones, offered)) + "]"
 
 
 def _in_account(body: str, choices: ClientChoices) -> str:
     if not choices.account:
         return body
-    key = "account_id" if choices.cloud == "aws" else "project"
+    key = STAMPED[choices.cloud].account_key
     (example,) = re.findall(rf'^      {key}: "?([\w-]+)"?', body, re.MULTILINE)
     body = re.sub(rf"(?m)^(      {key}: \S+ # )an example[;,] (and )?", r"\1", body)
     return body.replace(example, choices.account)
@@ -184,14 +155,15 @@ def _with_machine(body: str, choices: ClientChoices) -> str:
     """The machine of advice: in place of the first pool, which trains, or in front of the other machines."""
     purchase = f"purchase: {{kind: {choices.market}}} # by `trainstack advise`"
     nodes = max(2, choices.nodes)  # as many as a validation of training runs on
-    if choices.profile == "small":
-        machine = f"ml.{choices.machine}" if choices.cloud == "aws" else choices.machine
+    cloud, above = STAMPED[choices.cloud], "      machines:\n"
+    if above in body:
+        machine = f"{cloud.jobs_prefix}{choices.machine}"
         first = f"        - name: advised\n          machine: {machine}\n          {purchase}\n"
-        above = "      machines:\n"
         return body.replace(above, f"{above}{first}          max_nodes: {nodes}\n", 1)
     pool = _FIRST_POOL.search(body)
     assert pool is not None, "the shipped file has no pools"
-    zone, rdma = _zone(pool["zones"], choices), choices.nodes > 1 and choices.cloud == "aws"
+    offered = cloud.offering_zones(choices.machine, choices.region) or ()
+    zone, rdma = cloud.training_zone(pool["zones"].split(", "), offered), choices.nodes > 1 and cloud.rdma
     lines = [f"machine: {choices.machine}", "purpose: training", purchase, f"zones: [{zone}]"]
     lines += [f"rdma: {str(rdma).lower()}", "min_nodes: 0", f"max_nodes: {nodes}", "disk_gib: 500"]
     made = "        - name: advised\n" + "".join(f"          {line}\n" for line in lines)
@@ -200,13 +172,6 @@ def _with_machine(body: str, choices: ClientChoices) -> str:
     body = re.sub(rf"(?m)^(      pools:\n        ){name}: ", r"\1advised: ", body)
     # Guarantees were for the replaced pool; teams borrow the machines of the new one.
     return re.sub(rf"(gpus: {{){name}: \d+, ", r"\1", body)
-
-
-def _zone(zones: str, choices: ClientChoices) -> str:
-    """The zone of the replaced pool, beside the file system; on Google Cloud one that offers the machine."""
-    known = zones.split(", ")
-    offered = gcp.offering_zones(choices.machine, choices.region) or () if choices.cloud == "gcp" else ()
-    return next((one for one in known if one in offered), known[0])
 
 
 def _set(text: str, key: str, value: str, above: str = "") -> str:

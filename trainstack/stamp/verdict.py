@@ -73,9 +73,14 @@ class Judging:
         if self._process.returncode:
             raise RuntimeError(f"the stacks cannot be judged: {errors.strip()[-2000:]}")
         found = dict(zip(stacks, json.loads(printed), strict=True))
-        if problems := [Problem(**row) for one in found.values() for row in one.get("problems", ())]:
+        if problems := [_problem(row) for one in found.values() for row in one.get("problems", ())]:
             raise UserError(dict.fromkeys(problems))
         return {stack: Verdict(**one) for stack, one in found.items()}
+
+
+def _problem(row: dict[str, Any]) -> Problem:
+    code = row.pop("code")
+    return Problem(**row, code=code)
 
 
 def main() -> None:

@@ -1,6 +1,8 @@
 """The key of a stack's own records without a cluster."""
 
+import itertools
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NotRequired, TypedDict
@@ -24,6 +26,7 @@ from infra.jobs.aws.account_logs import (
     earlier_logs,
 )
 
+_MOST_READS, _BETWEEN_READS_S = 50, 0.1
 # Of the provider's `findAliasByName` (hashicorp/terraform-provider-aws internal/service/kms/alias.go), and of
 # KMS.
 _ABSENT = re.compile("empty result|couldn't find|NotFoundException")
@@ -105,7 +108,7 @@ def deployed_logs(name: str, opts: pulumi.InvokeOptions) -> EarlierLogs:
     are shown as those of the stack.
     """
     stack = _reference()
-    if pulumi.runtime.invoke("pulumi:pulumi:readStackOutputs", {"name": stack}).value["outputs"]:
+    if _asked("readStackOutputs", {"name": stack}):
         earlier = _in_state(stack)
         return replace(earlier, missing=_missing(opts)) if earlier.groups else earlier
     missing = _missing(opts)
@@ -135,8 +138,26 @@ def _reference() -> str:
 
 
 def _in_state(stack: str) -> EarlierLogs:
-    found = pulumi.runtime.invoke("pulumi:pulumi:readStackResourceOutputs", {"stackName": stack}).value
-    return earlier_logs({"urn": urn, **row} for urn, row in found["outputs"].items())
+    found = _asked("readStackResourceOutputs", {"stackName": stack})
+    return earlier_logs({"urn": urn, **row} for urn, row in found.items())
+
+
+def _asked(function: str, arguments: Mapping[str, str]) -> Mapping[str, Any]:
+    """The outputs that a function of the engine reads from the state, which the engine writes meanwhile.
+
+    In a folder, attributes beside the state are written in place, and what reads them at that moment fails
+    with EOF (gocloud.dev v0.46 blob/fileblob/attrs.go, setAttrs).
+    """
+    for attempt in itertools.count(1):
+        try:
+            found = pulumi.runtime.invoke(f"pulumi:pulumi:{function}", arguments).value["outputs"]
+        except Exception as error:  # the SDK has no other type
+            if attempt == _MOST_READS or "failed to load checkpoint" not in str(error):
+                raise
+            time.sleep(_BETWEEN_READS_S)
+        else:
+            return dict(found)
+    raise AssertionError
 
 
 def _missing(opts: pulumi.InvokeOptions) -> frozenset[str]:

@@ -108,7 +108,7 @@ def test_an_installer_that_fails_leaves_nothing_half_installed(tmp_path: Path) -
     said: list[str] = []
     assert install.install_official(python, said.append) is None
     assert not half.exists()
-    assert "cannot be reached" in said[-1]
+    assert install._INSTALLER in said[-1]
 
 
 def test_the_record_is_readable(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def permissions_are_those_of(types: Iterable[str], spec: StackSpec) -> None:
     tokens = {"kubernetes:" if token.startswith("kubernetes:") else token for token in types}
     made = [known[token] for token in tokens if token.startswith(("gcp:", "kubernetes:"))]
     taken = {one for row in made if row.on == "project" for one in row.permissions}
-    assert permissions.permissions(_project(spec)) == sorted(taken)
+    assert permissions.permissions(spec) == sorted(taken)
 
 
 def _made_by_gke(graph: Graph) -> Iterator[int]:

@@ -17,7 +17,6 @@ class Form(StrEnum):
     GCLOUD = "gcloud"
 
 
-_FORMS = {"aws": (Form.CLOUDFORMATION, Form.TERRAFORM), "gcp": (Form.GCLOUD, Form.TERRAFORM)}
 Client = Annotated[
     Path | None, typer.Argument(metavar="[CLIENT]", help="Folder of the client; default: the present one.")
 ]
@@ -73,12 +72,14 @@ def bootstrap(
     )  # fmt: skip
     folder = (client or Path()).resolve()
     place = stacks.place(folder, stack or ())
-    forms = _FORMS[place.cloud]
+    forms, render = {
+        "aws": ((Form.CLOUDFORMATION, Form.TERRAFORM), aws.printed),
+        "gcp": ((Form.GCLOUD, Form.TERRAFORM), gcp.printed),
+    }[place.cloud]
     if form and form not in forms:
         fix = f"Choose from {', '.join(forms)}."
         rule = f"is not a form for stacks on {place.cloud}"
         raise UserError([Problem("--form", form, rule, fix, code="bootstrap-form-of-other-cloud")])
-    render = aws.printed if place.cloud == "aws" else gcp.printed
     text, notes = render(stacks.client_name(folder), place, chosen, terraform=form is Form.TERRAFORM)
     typer.echo(text, nl=False)
     for note in notes:
