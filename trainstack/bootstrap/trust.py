@@ -8,6 +8,8 @@ from infra.errors import Problem, UserError
 
 GITHUB: Final = "https://token.actions.githubusercontent.com"
 GITLAB: Final = "https://gitlab.com"
+GITLAB_AUDIENCE: Final = GITLAB
+"""The audience of tokens for AWS (GitLab documentation, "Configure OpenID Connect in AWS")."""
 _PATHS = {
     "--github": re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}"),
     "--gitlab": re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*){1,20}"),
@@ -17,6 +19,11 @@ _ROLE = re.compile(r"arn:aws:iam::\d{12}:role/[\w+=,.@/-]{1,512}", re.ASCII)
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{8,1224}", re.ASCII)
 _MEMBER = re.compile(r"(user|group|serviceAccount):[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[a-z]+")
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
+
+
+def environment(stack: str) -> str:
+    """The environment of GitHub or GitLab that protects the deployments of a stack."""
+    return stack
 
 
 @dataclass(frozen=True)
@@ -44,17 +51,17 @@ class Pipeline:
 
     @property
     def audience(self) -> str:
-        """The audience of tokens for AWS: GitHub's action asks for that of STS."""
-        return "sts.amazonaws.com" if self.issuer == GITHUB else self.issuer
+        """The audience of tokens for AWS, which the provider of an account has already, if it has one."""
+        return "sts.amazonaws.com" if self.issuer == GITHUB else GITLAB_AUDIENCE
 
-    def subject(self, environment: str) -> str:
-        """The subject of tokens, which names one environment or one branch; never a pattern.
+    def subject(self, stack: str) -> str:
+        """The subject of tokens that deploy a stack: one environment or one branch; never a pattern.
 
         Sources: GitHub documentation, "OpenID Connect reference"; GitLab documentation, "OpenID Connect in
         AWS" (`project_path:{group}/{project}:ref_type:{type}:ref:{branch_name}`).
         """
         if self.issuer == GITHUB:
-            return f"repo:{self.repository}:environment:{environment}"
+            return f"repo:{self.repository}:environment:{environment(stack)}"
         return f"project_path:{self.repository}:ref_type:branch:ref:{self.branch}"
 
 

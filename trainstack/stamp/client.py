@@ -14,6 +14,7 @@ from infra.engine.install import MINIMUM
 from infra.errors import Problem, UserError
 from infra.places import PROGRAM, STATE_NAME
 from infra.stackspec import LoadedSpec
+from trainstack.bootstrap import trust
 from trainstack.stamp import folder as folders
 from trainstack.stamp import lock, stack_file
 from trainstack.stamp.choices import ClientChoices, check
@@ -74,6 +75,7 @@ def _documents(choices: ClientChoices) -> Mapping[str, str]:
     values = {
         "client": choices,
         "stacks": choices.stacks,
+        "login": trust,
         "package": lock.installed(),
         "minimum": ".".join(map(str, MINIMUM)),
         "program": PROGRAM,

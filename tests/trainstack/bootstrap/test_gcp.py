@@ -66,7 +66,7 @@ def test_gcloud_knows_every_command_and_flag(trust: tuple[str, ...], tmp_path: P
 
 def test_a_pipeline_is_one_subject_of_one_repository(tmp_path: Path) -> None:
     made = folder(tmp_path, "small-gcp")
-    subject = "repo:acme/stacks:environment:dev"
+    subject = "repo:acme/stacks:environment:small-gcp"
     (created,) = (words for words in commands(printed(made, *GITHUB)) if "create-oidc" in words)
     condition = f"assertion.repository == 'acme/stacks' && assertion.sub in ['{subject}']"
     assert values(created, "--attribute-condition") == [condition]

@@ -76,7 +76,7 @@ def test_an_identity_is_pinned_to_one_role_one_environment_or_one_branch(tmp_pat
     assert trust(made, *AGENCY)["Condition"] == {"StringEquals": {"sts:ExternalId": "acme-2041-77"}}
     github = trust(made, *GITHUB)["Condition"]
     host = "token.actions.githubusercontent.com"
-    subject = "repo:acme/stacks:environment:dev"
+    subject = "repo:acme/stacks:environment:small-aws"
     assert github == {"StringEquals": {f"{host}:aud": "sts.amazonaws.com", f"{host}:sub": subject}}
     gitlab = trust(made, *GITLAB)["Condition"]
     subject = "project_path:acme/ml/stacks:ref_type:branch:ref:main"

@@ -97,7 +97,7 @@ class AwsAccount:
             host = self.trust.issuer.removeprefix("https://")
             exact = {
                 f"{host}:aud": self.trust.audience,
-                f"{host}:sub": self.trust.subject(spec.environment),
+                f"{host}:sub": self.trust.subject(spec.name),
             }
             statement = {
                 "Effect": "Allow",

@@ -100,7 +100,7 @@ def _deployer(project: GcpProject, spec: StackSpec) -> Iterator[str]:
     yield _command("kms", "keys", bound, KEY, *place, member, f"--role={KEY_ROLE}")
     if isinstance(project.trust, Pipeline):
         pool = f"/locations/global/workloadIdentityPools/{project.pool}/subject/"
-        subject = shlex.quote(pool + project.trust.subject(spec.environment))
+        subject = shlex.quote(pool + project.trust.subject(spec.name))
         identity = f'"principal://iam.googleapis.com/projects/$number"{subject}'
         role = "roles/iam.workloadIdentityUser"
         yield f"{_command(*account, bound, email, here, f'--role={role}')} --member={identity}"

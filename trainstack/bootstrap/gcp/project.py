@@ -88,7 +88,7 @@ class GcpProject:
         pipelines".
         """
         claim = self.attributes(trust)["attribute.repository"]
-        subjects = sorted({trust.subject(spec.environment) for spec in self.place.specs})
+        subjects = sorted({trust.subject(spec.name) for spec in self.place.specs})
         listed = ", ".join(f"'{one}'" for one in subjects)
         return f"{claim} == '{trust.repository}' && assertion.sub in [{listed}]"
 

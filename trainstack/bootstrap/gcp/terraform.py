@@ -117,7 +117,7 @@ def _deployer(project: GcpProject, spec: StackSpec) -> Resources:
     member = f"serviceAccount:${{google_service_account.{word}.email}}"
     if isinstance(project.trust, Pipeline):
         pool = "${google_iam_workload_identity_pool.pipeline.name}"
-        subject = project.trust.subject(spec.environment)
+        subject = project.trust.subject(spec.name)
         trusted = f"principal://iam.googleapis.com/{pool}/subject/{subject}"
         use = "roles/iam.workloadIdentityUser"
     else:

@@ -39,7 +39,7 @@ AgencyMember = Annotated[
 GitHub = Annotated[
     str,
     typer.Option(
-        "--github", help="OWNER/REPOSITORY whose environments dev, prod ... deploy.", metavar="PATH"
+        "--github", help="OWNER/REPOSITORY whose environments, named as the stacks, deploy.", metavar="PATH"
     ),
 ]
 GitLab = Annotated[
