@@ -61,6 +61,10 @@ OF_COMMAND: Mapping[str, Mapping[int, str]] = {
         ExitCode.UNDETERMINED: "no violation, but undetermined results",
         ExitCode.EXPIRED_WAIVERS: "only violations with expired waivers",
     },
+    "report": {
+        ExitCode.FAILED: "a program that reads the state is missing; the page is written, without it",
+        ExitCode.USAGE: "the state cannot be read; the page is written, without it. Or invalid input",
+    },
     "update": {ExitCode.FAILED: "conflicts, or an approval is missing; nothing was changed"},
     "fleet": {
         ExitCode.FAILED: "a stack failed or was not started",

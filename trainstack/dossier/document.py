@@ -20,6 +20,7 @@ def document(facts: StackFacts) -> dict[str, Any]:
         "version": facts.version,
         "rehearsed": facts.rehearsed,
         "state": facts.state,
+        "state_why": facts.why if facts.state in ("unknown", "absent") else "",
         "about": None
         if spec is None
         else {

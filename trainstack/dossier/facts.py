@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from infra.engine.golang import SetupError
 from infra.engine.plan import DriftStep
-from infra.errors import Problem
+from infra.errors import Problem, UserError
 from infra.gate import Gate
 from infra.stackspec.load import LoadedSpec
 
@@ -56,6 +57,8 @@ class StackFacts:
     resources: Sequence[Row]
     why: str = ""
     """Why there are no resources."""
+    unread: UserError | SetupError | None = None
+    """Why the state was not read."""
     outputs: Mapping[str, Any] | None = None
     """The outputs of the last `up` that finished."""
     gates: Sequence[Gate] = ()
@@ -71,7 +74,23 @@ class StackFacts:
 
     @property
     def state(self) -> str:
-        """`deployed`, `unfinished` or `absent`, as `trainstack status` has it."""
+        """`deployed`, `unfinished` or `absent`, as in `trainstack status`; `unknown` where it was not read.
+
+        A backend that has no such stack is read: its state is absent.
+        """
+        if self.unread is not None and not self.is_new:
+            return "unknown"
         if self.source != "state":
             return "absent"
         return "deployed" if self.outputs else "unfinished"
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether the backend answers that it has no such stack."""
+        found = self.unread.codes if isinstance(self.unread, UserError) else ()
+        return [code for code, _ in found] == ["stack-not-found"]
+
+    @property
+    def deployed(self) -> Sequence[Row]:
+        """Resources of the state: what exists, not what is planned."""
+        return self.resources if self.source == "state" else ()

@@ -84,6 +84,7 @@ def document(reports: Sequence[tuple[str, Mapping[str, Any]]], at: datetime.date
         "violations": sum(row["violations"] or 0 for row in rows),
         "validated": sum(row["validation"] == "passed" for row in rows),
         "deployed": sum(row["state"] == "deployed" for row in rows),
+        "unknown": sum(row["state"] == "unknown" for row in rows),
     }
 
 
@@ -117,6 +118,8 @@ def _row(name: str, report: Mapping[str, Any]) -> dict[str, Any]:
 def _attention(row: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
     if report["problems"]:
         yield "its stack file breaks rules"
+    if row["state"] == "unknown":
+        yield "its state could not be read"
     if row["state"] == "unfinished":
         yield "its last deployment has not finished"
     if report["cost"]["known"] and report["cost"]["over_budget"]:

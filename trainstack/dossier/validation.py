@@ -12,14 +12,16 @@ _PHASES = ("data", "compute", "exposed", "checkpoint", "other")
 
 
 def document(facts: StackFacts) -> dict[str, Any]:
-    """The last validation of each pool. `state`: passed, failed, running, unread or never."""
+    """The last validation of each pool. `state`: passed, failed, running, never, unknown."""
     gates = {one.pool: one for one in facts.gates}
     results = {one.pool: one for one in facts.results}
     wanted = facts.loaded.spec.validated if facts.loaded else {}
     names = dict.fromkeys([*wanted, *gates, *results])
     pools = [_pool(name, gates.get(name), results.get(name)) for name in names]
+    if facts.state == "unknown":
+        pools = [{**one, "state": "unknown", "read_error": facts.why} for one in pools]
     return {
-        "verdict": _verdict([one["state"] for one in pools]),
+        "verdict": "unknown" if facts.state == "unknown" else _verdict([one["state"] for one in pools]),
         "passed": sum(one["state"] == "passed" for one in pools),
         "pools": pools,
     }

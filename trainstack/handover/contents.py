@@ -24,6 +24,18 @@ from trainstack.handover.imports import imports
 from trainstack.handover.texts import rendered
 
 _COLUMNS = ("layer", "part", "type", "name", "id", "owner", "team", "holds_data", "public")
+_CONTENTS = (
+    (
+        ("report.html", "report.json"),
+        "architecture, data, cost, GPUs, validation, policies, operation; and its numbers",
+    ),
+    (("outputs.json", "outputs.schema.json"), "contract for programs: addresses, queues, buckets"),
+    (("settings.json",), "every value of the stack with its layer and its reason"),
+    (("inventory.csv",), "every resource that exists, with its owner, layer and id"),
+    (("evidence/",), "outcomes of every policy, waivers, controls, bill of materials"),
+    (("exit/",), "what a destroy removes and what survives it; import files for plain Pulumi and Terraform"),
+)
+"""Files and folders of a stack, with what is in them."""
 _GENERAL = ("growing", "no-capacity", "operate", "stuck-destroy", "evidence", "waivers", "validate")
 """How-to guides for those who operate any stack."""
 
@@ -35,18 +47,38 @@ def bundle(client: str, stacks: Sequence[tuple[StackFacts, Mapping[str, bytes]]]
         for name, content in _of_stack(facts, evidence):
             made[f"{facts.stack}/{name}"] = content
     made |= _pages(stacks)
-    count = sum(name.startswith("runbooks/") for name in made)
     known = [facts for facts, _ in stacks]
-    made["README.md"] = rendered("README.md.j2", client=client, stacks=known, runbooks=count).encode()
+    values = {
+        "listed": [*_listed(made, [one.stack for one in known])],
+        "ways_out": {one.stack for one in known if f"{one.stack}/exit/README.md" in made},
+        "runbooks": sum(name.startswith("runbooks/") for name in made),
+        "guides": any(name.startswith("guides/") for name in made),
+    }
+    made["README.md"] = rendered("README.md.j2", client=client, stacks=known, **values).encode()
     made[MANIFEST] = manifest(made)
     return made
+
+
+def _listed(made: Iterable[str], stacks: Sequence[str]) -> Iterator[tuple[Sequence[str], str, str]]:
+    """Files and folders of stacks that are in the bundle: names, content, stacks that have them."""
+    files = [*made]
+    for names, content in _CONTENTS:
+        having = {
+            (stack, name)
+            for stack in stacks
+            for name in names
+            if any(one.startswith(f"{stack}/{name}") for one in files)
+        }
+        found = [one for one in stacks if one in {stack for stack, _ in having}]
+        if found:
+            there = [name for name in names if name in {one for _, one in having}]
+            yield there, content, "all" if len(found) == len(stacks) else ", ".join(found)
 
 
 def _of_stack(facts: StackFacts, evidence: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
     report = document(facts)
     yield "report.html", page(report).encode()
     yield "report.json", _json(report)
-    yield "inventory.csv", _inventory(facts)
     if facts.outputs is not None:
         record = JobOutputs if facts.outputs.get("schema_version") == OF_JOBS else StackOutputs
         yield "outputs.json", _json(facts.outputs)
@@ -57,27 +89,30 @@ def _of_stack(facts: StackFacts, evidence: Mapping[str, bytes]) -> Iterator[tupl
             for one in facts.loaded.explain("")
         ]
         yield "settings.json", _json({"stack": facts.stack, "values": rows})
-    found = imports(facts.resources, facts.stack)
-    plan = exit_plan.document(facts.resources, facts.stack, found)
+    for name, content in evidence.items():
+        yield f"evidence/{name}", content
+    if facts.unread is not None:  # without the state, an empty list would be read as "nothing exists"
+        return
+    yield "inventory.csv", _inventory(facts)
+    found = imports(facts.deployed, facts.stack)
+    plan = exit_plan.document(facts.deployed, facts.stack, found)
     yield "exit/README.md", rendered("exit.md.j2", plan=plan).encode()
     yield "exit/plan.json", _json(plan)
     yield "exit/pulumi-import.json", found.pulumi().encode()
     yield "exit/imports.tf", found.terraform().encode()
-    for name, content in evidence.items():
-        yield f"evidence/{name}", content
 
 
 def _inventory(facts: StackFacts) -> bytes:
     """A line for each resource, sorted by layer and name; the owner is its tag, else that of the stack."""
-    drawn = parts(facts.resources, facts.stack)
-    holding = {one.urn for one in stores(facts.resources)}
-    public = {one.urn for one in openings(facts.resources) if one.direction == "in"}
+    drawn = parts(facts.deployed, facts.stack)
+    holding = {one.urn for one in stores(facts.deployed)}
+    public = {one.urn for one in openings(facts.deployed) if one.direction == "in"}
     spec = facts.loaded.spec if facts.loaded else None
     content = io.StringIO()
     writer = csv.writer(content, lineterminator="\n")
     writer.writerow(_COLUMNS)
     rows = []
-    for row in filter(is_counted, facts.resources):
+    for row in filter(is_counted, facts.deployed):
         part = drawn.of.get(row["urn"])
         tags = _tags(row)
         rows.append(

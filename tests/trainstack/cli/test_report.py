@@ -1,16 +1,22 @@
 """`trainstack report`: files, gaps with their reasons, and input that is refused."""
 
+import html
 import json
 from pathlib import Path
 
 import jsonschema
 import pytest
+from typer.testing import CliRunner
 
+from infra.engine import stack as engine_stack
+from infra.engine.golang import SetupError
 from infra.errors import UserError
+from infra.exit_codes import ExitCode
 from infra.stackspec.load import CONFIG
-from tests.trainstack.cli.command import run, run_json, schemas
+from tests.trainstack.cli.command import checked, run, run_json, schemas
 from tests.trainstack.dossier import given
 from tests.trainstack.dossier.given import STACKS, facts
+from trainstack.cli.app import app
 from trainstack.cli.clients.collected import Wanted, collect
 from trainstack.dossier.document import document
 
@@ -36,6 +42,54 @@ def test_a_stack_that_was_never_deployed_has_a_page_with_its_gaps(tmp_path: Path
     assert made["cost"]["expected_usd"] > 1000
     assert json.loads(page.with_suffix(".json").read_text()) == made
     assert sorted(one.name for one in tmp_path.iterdir()) == ["dev.html", "dev.json", "state"]
+
+
+@pytest.fixture
+def no_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Pulumi backend that cannot be read."""
+    monkeypatch.setenv("PULUMI_BACKEND_URL", (tmp_path / "none").as_uri())
+
+
+@pytest.fixture
+def no_pulumi(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation without the Pulumi CLI."""
+
+    def missing() -> None:
+        raise SetupError("the Pulumi CLI is missing")
+
+    monkeypatch.setattr(engine_stack, "require", missing)
+
+
+@pytest.mark.parametrize(("broken", "code"), [("no_backend", 2), ("no_pulumi", 1)])
+def test_a_state_that_cannot_be_read_has_a_page_and_the_exit_code_of_status(
+    broken: str, code: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue(broken)
+    page = tmp_path / "dev.html"
+    done = CliRunner().invoke(app, ["report", "-s", "dev-aws", "--out", str(page), "--format", "json"])
+    made = checked(done.stdout)
+    assert (done.exit_code, made["state"]) == (code, "unknown")
+    assert made["state_why"] and made["state_why"] in html.unescape(page.read_text())
+    assert made["drift"]["why"] == made["state_why"]
+    assert made["state_why"] in " ".join(done.stderr.split())
+    of_status = CliRunner().invoke(app, ["status", "-s", "dev-aws"])
+    assert isinstance(of_status.exception, UserError if code == ExitCode.USAGE else SetupError)
+
+
+@pytest.mark.parametrize(
+    ("broken", "code"), [("no_backend", "state-not-readable"), ("backend", "stack-not-found")]
+)
+def test_a_handover_needs_the_states_or_is_asked_for_its_gaps(
+    broken: str, code: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue(broken)
+    words = ("handover", "-s", "dev-aws", "--out", str(tmp_path / "bundle"), "--at", "2026-11-28")
+    with pytest.raises(UserError) as error:
+        run(*words)
+    assert [one for one, _ in error.value.codes] == [code]
+    assert not (tmp_path / "bundle").exists()
+    assert run(*words, "--with-gaps")[0] == 0
+    assert not (tmp_path / "bundle" / "dev-aws" / "exit").exists()
 
 
 def test_nothing_is_overwritten_or_half_written(tmp_path: Path) -> None:
@@ -92,7 +146,7 @@ def test_a_stack_file_that_breaks_rules_is_reported_and_one_without_types_is_ref
 @pytest.mark.parametrize("stack", STACKS)
 def test_documents_are_as_their_schema_says(stack: str) -> None:
     checker = jsonschema.Draft202012Validator(schemas()["trainstack.report/1"])
-    for one in (facts(stack), given.absent(stack)):
+    for one in (facts(stack), given.absent(stack), given.unread(stack)):
         checker.validate(json.loads(json.dumps(document(one))))
 
 
@@ -102,6 +156,7 @@ def test_one_page_of_many_reports(tmp_path: Path) -> None:
         ("acme/dev", facts("dev-aws")),
         ("small", facts("small-gcp")),
         ("new", given.absent("dev-aws")),
+        ("unread", given.unread("dev-aws")),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps(document(one)))
     (tmp_path / "package.json").write_text("{}")
@@ -110,9 +165,11 @@ def test_one_page_of_many_reports(tmp_path: Path) -> None:
     )
     assert code == 0
     rows = {row["file"]: row for row in made["stacks"]}
-    assert {*rows} == {"dev", "small", "new"}
+    assert {*rows} == {"dev", "small", "new", "unread"}
     assert made["expected_usd"] == pytest.approx(sum(row["expected_usd"] for row in rows.values()))
     assert rows["dev"]["attention"] and not rows["new"]["attention"]
+    assert rows["unread"]["state"] == "unknown" and rows["unread"]["attention"]
+    assert (made["deployed"], made["unknown"]) == (2, 1)
     assert (tmp_path / "all.html").exists()
 
 

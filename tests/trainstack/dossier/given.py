@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.engine.plan import DriftStep
+from infra.errors import Problem, UserError
 from infra.gate import gates
 from infra.stackspec import load_file
 from policies.run import AuditOptions, AuditSources, audit
@@ -81,13 +82,20 @@ def judged(stack: str) -> Any:
         return audit(AuditSources(state=path), AuditOptions(at=AT, waivers=waivers))
 
 
+def unread(stack: str, code: str = "pulumi-not-logged-in") -> StackFacts:
+    """A stack whose state could not be read; with the code `stack-not-found` one that the backend lacks."""
+    why = "not logged in to a Pulumi backend"
+    error = UserError([Problem("state", None, why, "Log in.", code=code)])
+    return dataclasses.replace(absent(stack), why=why, unread=error)
+
+
 def absent(stack: str) -> StackFacts:
     """A stack that was never deployed, of which nothing else could be read."""
     gap = Missing("nothing is deployed")
     return dataclasses.replace(
         facts(stack),
         source="none",
-        why="not logged in to a Pulumi backend",
+        why="nothing is deployed, and the stack file breaks rules",
         resources=(),
         outputs=None,
         gates=(),

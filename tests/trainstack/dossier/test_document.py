@@ -143,8 +143,22 @@ def test_a_stack_without_anything_still_has_a_report(stack: str) -> None:
         False,
     )
     assert found["cost"]["known"]
-    text = page(found)
-    assert "not logged in to a Pulumi backend" in text
+    assert found["state_why"] in page(found)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_state_that_was_not_read_is_unknown_with_its_reason(stack: str) -> None:
+    found = document(given.unread(stack))
+    assert (found["state"], found["validation"]["verdict"]) == ("unknown", "unknown")
+    assert {one["state"] for one in found["validation"]["pools"]} == {"unknown"}
+    assert found["state_why"] == given.unread(stack).why
+    summary = page(found).partition('id="architecture"')[0]
+    assert found["state_why"] in summary
+    assert "Not deployed" not in page(found) and "Never run" not in page(found)
+
+
+def test_a_stack_that_its_backend_lacks_is_absent() -> None:
+    assert document(given.unread("dev-aws", "stack-not-found"))["state"] == "absent"
 
 
 def test_a_broken_spec_costs_no_more_than_its_parts() -> None:

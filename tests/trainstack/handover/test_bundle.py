@@ -18,6 +18,7 @@ from tests.trainstack.cli.command import run
 from tests.trainstack.dossier import given
 from tests.trainstack.dossier.given import STACKS, facts, recorded
 from trainstack.dossier.architecture.parts import is_counted
+from trainstack.dossier.facts import StackFacts
 from trainstack.handover import exit_plan, scan
 from trainstack.handover.contents import bundle
 from trainstack.handover.imports import imports
@@ -238,4 +239,46 @@ def test_a_stack_that_was_never_deployed_is_handed_over_with_its_gaps() -> None:
     files = bundle("acme", [(given.absent("dev-aws"), {})])
     assert "dev-aws/outputs.json" not in files
     assert json.loads(files["dev-aws/exit/plan.json"])["resources"] == 0
-    assert b"not logged in" in files["dev-aws/report.html"]
+    assert "evidence/" not in listed(files) and "outputs.json" not in listed(files)
+
+
+def test_a_bundle_says_nothing_of_what_exists_without_the_state() -> None:
+    files = bundle("acme", [(given.unread("dev-aws"), {}), (facts("small-gcp"), {})])
+    of_unread = {name.partition("/")[2] for name in files if name.startswith("dev-aws/")}
+    assert of_unread == {"report.html", "report.json", "settings.json"}
+    assert given.unread("dev-aws").why.encode() in files["README.md"]
+    assert "small-gcp/exit/README.md" in files
+
+
+def test_a_plan_of_a_first_deployment_is_no_inventory() -> None:
+    planned = dataclasses.replace(facts("dev-aws"), source="preview", outputs=None)
+    files = bundle("acme", [(planned, {})])
+    assert json.loads(files["dev-aws/exit/plan.json"])["resources"] == 0
+    assert len(files["dev-aws/inventory.csv"].splitlines()) == 1
+
+
+def listed(files: dict[str, bytes]) -> set[str]:
+    """Files and folders that the first page names in its table."""
+    rows = files["README.md"].decode().partition("| file of a stack |")[2]
+    return set(re.findall(r"`([\w./]+)`", rows.partition("\n\n")[0]))
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        [given.absent("dev-aws")],
+        [given.unread("dev-aws")],
+        [facts("dev-aws")],
+        [facts("dev-aws"), given.absent("small-gcp")],
+    ],
+    ids=["absent", "unread", "deployed", "both"],
+)
+def test_the_first_page_lists_what_is_there_and_only_that(of: list[StackFacts]) -> None:
+    files = bundle("acme", [(one, {"evidence.json": b"{}\n"} if one.outputs else {}) for one in of])
+    text = files["README.md"].decode()
+    there = {name.partition("/")[2] for name in files if name.partition("/")[0] in STACKS}
+    assert listed(files) == {f"{one.partition('/')[0]}/" if "/" in one else one for one in there}
+    for folder in ("runbooks/", "guides/"):
+        assert (f"`{folder}`" in text) == any(name.startswith(folder) for name in files)
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        assert link in files

@@ -89,6 +89,8 @@ class _Deployed:
     """Stack outputs."""
     engine: EngineStack | None = None
     rehearsal: Rehearsal | None = None
+    unread: UserError | SetupError | None = None
+    """Why the state was not read."""
 
 
 def collect(wanted: Wanted) -> StackFacts:
@@ -114,6 +116,7 @@ def collect(wanted: Wanted) -> StackFacts:
         source=deployed.source,
         resources=deployed.rows,
         why=deployed.why,
+        unread=deployed.unread,
         outputs=dict(record) if isinstance(record, Mapping) else None,
         gates=found,
         results=[*_results(found, exported, deployed.rehearsal, loaded)],
@@ -144,8 +147,7 @@ def _spec(stack: str, folder: Path) -> tuple[LoadedSpec | None, Sequence[Problem
 
 
 def _deployed(wanted: Wanted, loaded: LoadedSpec | None) -> _Deployed:
-    """The state of a stack; without one the preview of its first `up`; nothing where that fails."""
-    nothing = _Deployed("none", (), {})
+    """The state of a stack; without one the preview of its first `up`; nothing where one cannot be read."""
     try:
         engine, rehearsal = open_engine(wanted.stack, rehearse=wanted.rehearse)
         rows = engine.resources()
@@ -153,17 +155,22 @@ def _deployed(wanted: Wanted, loaded: LoadedSpec | None) -> _Deployed:
             found = {key: output.value for key, output in engine.outputs().items() if not output.secret}
             state = {"version": 3, "deployment": {"resources": rows}}
             return _Deployed("state", rows, state, "", found, engine, rehearsal)
-        if loaded is None or loaded.broken:
-            return _because(nothing, "nothing is deployed, and the stack file breaks rules")
+    except (UserError, SetupError) as error:
+        return _Deployed("none", (), {}, _rule(error), unread=error)
+    if loaded is None or loaded.broken:
+        return _Deployed("none", (), {}, "nothing is deployed, and the stack file breaks rules")
+    try:
         plan = engine.planned()
     except (UserError, SetupError) as error:
-        return _because(nothing, _first_line(error))
+        return _Deployed("none", (), {}, _first_line(error))
     steps = [one for one in plan.get("steps", ()) if one.get("op") not in _GONE and one.get("newState")]
     return _Deployed("preview", [one["newState"] for one in steps], plan, "", {}, engine, rehearsal)
 
 
-def _because(nothing: _Deployed, why: str) -> _Deployed:
-    return _Deployed(nothing.source, nothing.rows, nothing.file, why)
+def _rule(error: UserError | SetupError) -> str:
+    """The reason on one line, without the fix: readers of a report cannot follow it."""
+    rules = "; ".join(one.rule for one in error.problems) if isinstance(error, UserError) else str(error)
+    return " ".join(rules.split())
 
 
 def _first_line(error: Exception) -> str:
@@ -245,7 +252,7 @@ def _versions(wanted: Wanted, loaded: LoadedSpec | None) -> "Sequence[Pinned] | 
 
 def _drift(wanted: Wanted, deployed: _Deployed) -> Sequence[DriftStep] | Missing:
     if deployed.source != "state" or deployed.engine is None:
-        return Missing("nothing is deployed")
+        return Missing(deployed.why if deployed.unread else "nothing is deployed")
     if not wanted.drift:
         return Missing("not compared (--no-drift)")
     plan = RefreshPlan()

@@ -2,8 +2,10 @@
 
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +15,9 @@ from infra.places import PACKAGES
 from trainstack.cli.clients.report import At, Config, Drift, Environment, Versions, Waivers
 from trainstack.cli.output import print_fields
 from trainstack.cli.stack import Rehearse
+
+if TYPE_CHECKING:  # help does not need it
+    from trainstack.dossier.facts import StackFacts
 
 # In the client's folder, but with the packages of this installation first, whatever the folder contains.
 _START = """\
@@ -40,6 +45,11 @@ Accepted = Annotated[
     typer.Option("--accept-name", help="Name of another client that may be in the files.", metavar="NAME"),
 ]
 
+Gaps = Annotated[
+    bool,
+    typer.Option("--with-gaps", help="Write the bundle although a state cannot be read; it says so."),
+]
+
 
 def handover(
     client: Client = None,
@@ -55,10 +65,12 @@ def handover(
     versions: Versions = True,
     fleet: FleetFile = None,
     accept_name: Accepted = None,
+    with_gaps: Gaps = False,
 ) -> None:
     """Write what a client keeps: reports, outputs, inventory, evidence, runbooks, the way out.
 
-    Nothing is written where a file has a secret or the name of another client. Changes no stack.
+    Nothing is written where a state cannot be read, or a file has a secret or the name of another client.
+    Changes no stack.
     """
     from policies.evidence import writer  # noqa: PLC0415 - help needs none of them
     from trainstack.cli.clients.collected import PolicyFiles, Wanted, collect  # noqa: PLC0415
@@ -76,6 +88,8 @@ def handover(
     collected = [
         collect(Wanted(name, rehearse, at, policies, drift, versions, with_evidence=True)) for name in names
     ]
+    if not with_gaps:
+        _require_read(collected)
     files = contents.bundle(folder.name, [(facts, facts.evidence) for facts in collected])
     problems = [*scan.secrets(files, os.environ), *scan.names(files, others)]
     if problems:
@@ -88,6 +102,27 @@ def handover(
             ("files", f"{len(files)}, without secrets and without the names of {len(others)} other clients"),
         ]
     )
+
+
+def _require_read(collected: Sequence["StackFacts"]) -> None:
+    """Raise the errors of stacks whose state was not read, or is not at the backend."""
+    unread = [(one.stack, one.unread) for one in collected if one.unread is not None]
+    for _, error in unread:
+        if not isinstance(error, UserError):
+            raise error
+    gap = "Or hand over without what exists in it: --with-gaps."
+    problems = [
+        replace(
+            problem,
+            path=f"{stack}.{problem.path}",
+            fix=f"{problem.fix} {gap}",
+        )
+        for stack, error in unread
+        if isinstance(error, UserError)
+        for problem in error.problems
+    ]
+    if problems:
+        raise UserError(problems)
 
 
 def _continue_in(client: Path) -> None:

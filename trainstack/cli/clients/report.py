@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from trainstack.cli.output import Format, FormatOption, print_fields, print_json
+from trainstack.cli.output import Format, FormatOption, print_fields, print_json, print_lines
 from trainstack.cli.stack import AnyStack, Rehearse, or_default
 
 Out = Annotated[
@@ -73,8 +73,11 @@ def report(
     """Write a page about a stack: architecture, data, cost, GPUs, validation, policies, operation.
 
     The page is one file that needs no network; the file beside it has every number. A part that cannot be
-    made says so on the page. Changes nothing.
+    made says so on the page. Where the state cannot be read, the page is written and the exit code is that
+    of `status`. Changes nothing.
     """
+    from infra.engine.golang import SetupError  # noqa: PLC0415
+    from infra.exit_codes import ExitCode  # noqa: PLC0415
     from trainstack.cli.clients.collected import PolicyFiles, RunAsked, Wanted, collect  # noqa: PLC0415
     from trainstack.dossier import files  # noqa: PLC0415
     from trainstack.dossier.document import document  # noqa: PLC0415
@@ -88,12 +91,16 @@ def report(
     policies = PolicyFiles(config, environment, waivers)
     question = RunAsked(parameters, tokens, method)
     wanted = Wanted(stack, rehearse, at, policies, drift, versions, question)
-    made = document(collect(wanted))
+    facts = collect(wanted)
+    made = document(facts)
     beside = files.write(page, made)
     if form is Format.JSON:
         print_json(str(made["schema"]), {key: value for key, value in made.items() if key != "schema"})
-        return
-    print_fields([("page", str(page)), ("numbers", str(beside))])
+    else:
+        print_fields([("page", str(page)), ("numbers", str(beside))])
+    if facts.state == "unknown":
+        print_lines(["the state cannot be read:", f"  {facts.unread}"], err=True)
+        raise typer.Exit(ExitCode.FAILED if isinstance(facts.unread, SetupError) else ExitCode.USAGE)
 
 
 def _about_fleet(
