@@ -6,6 +6,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from infra import conflict_markers
 from infra.errors import Problem, UserError
 
 _MOST_BYTES = 1 << 20
@@ -22,6 +23,8 @@ def load(path: Path, keys: frozenset[str], fix: str) -> dict[str, Any]:
     try:
         found = YAML(typ="safe", pure=True).load(content.decode())
     except (YAMLError, ValueError, RecursionError) as error:
+        if marked := conflict_markers.problem(str(path), content.decode(errors="replace")):
+            raise UserError([marked]) from None
         raise _error(
             path, f"is not valid YAML: {' '.join(str(error).split())}", fix, "audit-file-invalid-yaml"
         ) from None

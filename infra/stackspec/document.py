@@ -12,6 +12,7 @@ from ruamel.yaml.constructor import DuplicateKeyError, RoundTripConstructor
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import ScalarNode
 
+from infra import conflict_markers
 from infra.errors import Problem, UserError
 
 ITEM_KEY = "name"
@@ -111,8 +112,10 @@ def read(path: Path, source: str) -> Any:
     yaml = YAML()
     yaml.Constructor = _Constructor
     yaml.preserve_quotes = False
+    text = ""
     try:
-        return yaml.load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        return yaml.load(text)
     except OSError as error:
         rule, fix = error.strerror or str(error), "Create the file or fix its permissions."
         problem = Problem(source, None, rule, fix, code="file-not-readable")
@@ -128,7 +131,7 @@ def read(path: Path, source: str) -> Any:
         detail = " ".join(str(error).split())
         rule, fix = f"not valid YAML: {detail}", "Correct the syntax at that line."
         problem = Problem(source, None, rule, fix, code="invalid-yaml")
-    raise UserError([problem])
+    raise UserError([conflict_markers.problem(source, text) or problem])
 
 
 def node(content: Any, source: str, origin: Origin | None = None) -> Node:

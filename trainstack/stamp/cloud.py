@@ -1,4 +1,4 @@
-"""What the files of a new client need to know of a cloud."""
+"""Facts and forms of a cloud for the files of a new client."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

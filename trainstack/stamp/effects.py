@@ -3,7 +3,7 @@
 import datetime
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,9 +14,10 @@ from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.load import load_deployed, load_file, stacks
 from rehearsal.projects.project import read
+from trainstack.stamp import policy_files
 from trainstack.stamp.verdict import Judging, Verdict
 
-SPECS = ("Pulumi.yaml", "Pulumi.*.yaml", "clients/*.yaml", "policies/*.yaml")
+SPECS = ("Pulumi.yaml", "Pulumi.*.yaml", "clients/*.yaml", "policies/*.yaml", "policies/*.json")
 """Files that decide what a stack is, and how it is judged."""
 
 
@@ -40,6 +41,8 @@ class StackEffect:
     after: MonthlyPrice | None
     broken: Sequence[Problem] = ()
     """Rules that the stack breaks after the change, and not before."""
+    conflicts: Sequence[str] = ()
+    """Files of the stack with conflicts; at those, the change has what the client wrote."""
     verdict_before: Verdict | None = None
     verdict_after: Verdict | None = None
     """Of the policies, on what the program plans; None where one of the two specs cannot be loaded."""
@@ -57,13 +60,22 @@ class StackEffect:
         ]
 
 
-def effects(folder: Path, changes: Mapping[str, str | None], today: datetime.date) -> list[StackEffect]:
-    """The effects on every stack of the folder that they concern."""
+def effects(
+    folder: Path, changes: Mapping[str, str | None], today: datetime.date, conflicts: Iterable[str] = ()
+) -> list[StackEffect]:
+    """The effects on every stack of the folder that they concern; `conflicts` names files with conflicts."""
     judged = any(name.startswith("policies/") for name in changes)
     with changed_copy(folder, {}) as before, changed_copy(folder, changes) as after:
         names = sorted({*stacks(before), *stacks(after)})
-        effects = [_effect(name, before, after, today) for name in names]
-        found = [one for one in effects if judged or one.values or one.broken or one.before != one.after]
+        effects = [
+            replace(_effect(name, before, after, today), conflicts=tuple(_concerning(name, conflicts)))
+            for name in names
+        ]
+        found = [
+            one
+            for one in effects
+            if judged or one.values or one.broken or one.conflicts or one.before != one.after
+        ]
         return _with_verdicts(found, before, after)
 
 
@@ -72,7 +84,7 @@ def changed_copy(folder: Path, changes: Mapping[str, str | None]) -> Iterator[Pa
     """A copy of the files that decide what the stacks are, with the changes, within the block."""
     with tempfile.TemporaryDirectory(prefix="trainstack-") as name:
         copy = Path(name)
-        for path in (path for pattern in SPECS for path in folder.glob(pattern)):
+        for path in {*_found(folder)}:
             target = copy / path.relative_to(folder)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
@@ -83,6 +95,12 @@ def changed_copy(folder: Path, changes: Mapping[str, str | None]) -> Iterator[Pa
                 (copy / file).parent.mkdir(parents=True, exist_ok=True)
                 (copy / file).write_text(text, encoding="utf-8")
         yield copy
+
+
+def _found(folder: Path) -> Iterator[Path]:
+    for pattern in SPECS:
+        yield from folder.glob(pattern)
+    yield from (folder / name for name in policy_files.others(folder) if (folder / name).is_file())
 
 
 def _with_verdicts(found: Sequence[StackEffect], before: Path, after: Path) -> list[StackEffect]:
@@ -100,6 +118,11 @@ def _with_verdicts(found: Sequence[StackEffect], before: Path, after: Path) -> l
     return [
         replace(one, verdict_before=old.get(one.stack), verdict_after=new.get(one.stack)) for one in found
     ]
+
+
+def _concerning(stack: str, names: Iterable[str]) -> Iterator[str]:
+    """The files among those that decide the values of a stack: its own, and the layer of the client."""
+    return (one for one in names if one == f"Pulumi.{stack}.yaml" or one.startswith("clients/"))
 
 
 def _is_sound(stack: str, folder: Path) -> bool:

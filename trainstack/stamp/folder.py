@@ -42,8 +42,8 @@ def check_new(texts: Mapping[str, str], folder: Path) -> None:
         named = ", ".join(dict.fromkeys(Path(name).parts[0] for name in taken))
         rule = f"{folder}/ has {named}" if taken else f"{folder} is not a folder"
         fix = (
-            "Choose another CLIENT. To add an environment to a client, copy one of its files "
-            "Pulumi.<stack>.yaml; to renew its files, run `trainstack update`."
+            "Choose another CLIENT, or move these files away. docs/how-to/clients.md lists the places of a "
+            "further environment; `trainstack update` renews the files of a client."
         )
         rule = f"{rule}; existing files are not overwritten"
         raise UserError([Problem("CLIENT", folder.name, rule, fix, code="client-file-exists")])

@@ -7,7 +7,7 @@
 import hashlib
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from infra import conflict_markers
 from infra.errors import Problem, UserError
 
 FOLDER = ".stamp"
@@ -25,6 +26,7 @@ BASE = f"{FOLDER}/base"
 FORMAT = 1
 _HEAD = "# Written by `trainstack new` and `trainstack update`: commit it, do not edit it.\n"
 _RESTORE = f"Restore {FOLDER}/ from version control: `git checkout -- {FOLDER}`."
+_ONE_SIDE = f"Take one side as a whole: `git checkout --ours {FOLDER}`; then run the update again."
 _WIDTH = 4096  # no line is wrapped
 
 
@@ -105,6 +107,8 @@ def _parse(text: str) -> _Lock:
     try:
         content = YAML(typ="safe", pure=True).load(text)
     except (YAMLError, ValueError, RecursionError) as error:
+        if marked := conflict_markers.problem(LOCK, text):
+            raise UserError([replace(marked, fix=_ONE_SIDE)]) from None
         rule = f"is not valid YAML: {' '.join(str(error).split())}"
         raise UserError([_problem(LOCK, rule, code="client-lock-invalid")]) from None
     form = content.get("format") if isinstance(content, dict) else None

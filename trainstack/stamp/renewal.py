@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from infra.conflict_markers import first_line
 from infra.errors import Problem, UserError
 from trainstack.stamp import lock, migrations, transaction
 from trainstack.stamp.lock import Stamp
@@ -36,6 +37,12 @@ class Renewal:
     def changes(self) -> dict[str, str | None]:
         """New texts of the client's files, with markers at conflicts; None where one goes."""
         return self.merge.changes(self.labels)
+
+    @property
+    def unresolved(self) -> dict[str, int]:
+        """Files of the client that have markers of conflicts, with the line of the first ones."""
+        found = {name: first_line(text or "") for name, text in self.merge.before.items()}
+        return {name: line for name, line in found.items() if line}
 
     @property
     def is_current(self) -> bool:

@@ -21,7 +21,6 @@ from infra.errors import Problem, UserError
 from infra.places import PACKAGES
 from infra.stackspec import load_file
 from trainstack.stamp import folder as folders
-from trainstack.stamp.client import AUDIT, WAIVERS
 
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from trainstack.stamp import verdict; verdict.main()"
 
@@ -36,6 +35,8 @@ class Verdict:
     violations: Sequence[str] = ()
     plan: Mapping[str, str] = field(default_factory=dict)
     """Digests of the planned inputs, by type and name, to compare two plans."""
+    notes: Sequence[str] = ()
+    """What the stack was judged without."""
 
     @property
     def line(self) -> str:
@@ -73,14 +74,15 @@ class Judging:
         if self._process.returncode:
             raise RuntimeError(f"the stacks cannot be judged: {errors.strip()[-2000:]}")
         found = dict(zip(stacks, json.loads(printed), strict=True))
-        if problems := [_problem(row) for one in found.values() for row in one.get("problems", ())]:
+        if problems := [_problem(row, folder) for one in found.values() for row in one.get("problems", ())]:
             raise UserError(dict.fromkeys(problems))
         return {stack: Verdict(**one) for stack, one in found.items()}
 
 
-def _problem(row: dict[str, Any]) -> Problem:
-    code = row.pop("code")
-    return Problem(**row, code=code)
+def _problem(row: dict[str, Any], folder: str) -> Problem:
+    """The problem in a row, with paths in the client's folder in place of the copy."""
+    texts = {key: one.replace(f"{folder}/", "") for key, one in row.items() if isinstance(one, str)}
+    return Problem(**{**row, **texts})
 
 
 def main() -> None:
@@ -111,15 +113,21 @@ def _document(folder: Path, project: str, stack: str) -> Mapping[str, Any]:
     try:
         return asdict(_judged(folder, project, stack))
     except UserError as error:
-        return {"problems": [{**asdict(one), "value": str(one.value)} for one in error.problems]}
+        return {"problems": [{**asdict(one), "value": _transferred(one.value)} for one in error.problems]}
+
+
+def _transferred(value: object) -> object:
+    """A value of a problem in a form that JSON keeps."""
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _judged(folder: Path, project: str, stack: str) -> Verdict:
     from policies.judge import Judge  # noqa: PLC0415 - only the process that judges needs them
     from policies.report.texts import found, place  # noqa: PLC0415
-    from trainstack.stamp import planned  # noqa: PLC0415
+    from trainstack.stamp import planned, policy_files  # noqa: PLC0415
 
-    judge = Judge.read(folder / AUDIT, folder / WAIVERS, datetime.date.today(), stack)
+    files = policy_files.of(stack, folder)
+    judge = Judge.read(files.config, files.waivers, datetime.date.today(), files.environment)
     resources = planned.resources(load_file(stack, folder).spec, project)
     outcomes, _ = judge.judged(resources)
     violations = [
@@ -128,7 +136,8 @@ def _judged(folder: Path, project: str, stack: str) -> Verdict:
         if one.result == "fail" and not one.advisory
     ]
     plan = {f"{one.kind} {one.name}": _digest(one.props) for one in resources}
-    return Verdict(len(resources), dict(Counter(one.result for one in outcomes)), violations, plan)
+    counts = {str(result): number for result, number in Counter(one.result for one in outcomes).items()}
+    return Verdict(len(resources), counts, violations, plan, files.notes)
 
 
 def _digest(properties: object) -> str:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from infra import stackspec
 from infra.errors import UserError
 from infra.exit_codes import ExitCode
+from policies import yaml_file
 from tests.trainstack.cli.command import run, run_json
 from trainstack.stamp import client, lock, transaction
 from trainstack.stamp.choices import ClientChoices
@@ -29,9 +31,10 @@ def rendered(choices: ClientChoices = CHOICES) -> Mapping[str, str]:
     return client.render(choices).texts
 
 
-def older(folder: Path, choices: ClientChoices) -> Path:
-    """A client's folder with the rendering of an older version, whose values were others."""
+def older(folder: Path, choices: ClientChoices, audit: str = "") -> Path:
+    """A client's folder with the rendering of an older version: other values, `audit` above its settings."""
     texts = dict(rendered(choices))
+    texts[client.AUDIT] = audit + texts[client.AUDIT]
     first = texts[FILE].replace("max_nodes: 4", "max_nodes: 6", 1)
     texts[FILE] = first.replace("monthly_usd: 40000", "monthly_usd: 30000")
     texts["dropped.txt"] = "of the older version\n"
@@ -143,8 +146,63 @@ def test_markers_are_written_on_request_and_the_next_update_asks_for_their_resol
     text = (folder / FILE).read_text()
     assert text.count("<<<<<<< ") == text.count(">>>>>>> ") == 1
     assert lock.read(folder).version == lock.installed()
-    with pytest.raises(UserError):
-        run("explain", "budget.monthly_usd", "-s", "acme-dev")
+    marked = files(folder)
+    exit_code, document = run_json("update", str(folder), "--yes", "--conflicts", "--dirty")
+    line = text.splitlines().index("<<<<<<< yours") + 1
+    assert (exit_code, document["written"]) == (ExitCode.FAILED, False)
+    assert (document["unresolved"], document["stacks"]) == ([{"path": FILE, "line": line}], [])
+    assert files(folder) == marked
+    with pytest.raises(UserError) as refused:
+        stackspec.load_file("acme-dev", folder)
+    assert refused.value.codes == (("conflict-markers", FILE),)
+
+
+def test_files_with_markers_of_a_merge_are_named(folder: Path) -> None:
+    marked = "waivers:\n<<<<<<< HEAD\n- rule: MLS-NET-05\n=======\n- rule: MLS-NET-06\n>>>>>>> main\n"
+    (folder / client.WAIVERS).write_text(marked)
+    exit_code, document = run_json("update", str(folder), "--dry-run")
+    assert (exit_code, document["unresolved"]) == (ExitCode.FAILED, [{"path": client.WAIVERS, "line": 2}])
+    with pytest.raises(UserError) as refused:
+        yaml_file.load(folder / client.WAIVERS, frozenset({"waivers"}), "")
+    assert {problem.code for problem in refused.value.problems} == {"conflict-markers"}
+    edit(folder / lock.LOCK, "package: 0.0.9\n", "<<<<<<< HEAD\npackage: 0.0.9\n=======\n>>>>>>> main\n")
+    assert code(str(folder), "--dry-run") == {"conflict-markers"}
+
+
+def test_changes_beside_a_conflict_are_shown(tmp_path: Path) -> None:
+    folder = older(tmp_path, WITH_NODES)
+    edit(folder / FILE, "monthly_usd: 30000", "monthly_usd: 35000 # agreed")
+    exit_code, document = run_json("update", str(folder), "--dry-run")
+    (stack,) = document["stacks"]
+    assert (exit_code, stack["conflicts"]) == (ExitCode.FAILED, [FILE])
+    assert stack["values"] == [{"path": "layout.pools[a100].max_nodes", "before": 6, "after": 4}]
+    assert stack["price_before"]["maximum_usd"] > stack["price_after"]["maximum_usd"]
+
+
+def test_a_copied_or_renamed_stack_is_judged_without_settings_of_its_own(tmp_path: Path) -> None:
+    folder = older(tmp_path, CHOICES, audit="# of the older version\n")
+    (folder / "Pulumi.acme-staging.yaml").write_text((folder / FILE).read_text())
+    (folder / "Pulumi.acme-prod.yaml").rename(folder / "Pulumi.acme-live.yaml")
+    exit_code, document = run_json("update", str(folder), "--yes")
+    assert (exit_code, document["written"]) == (0, True)
+    notes = {one["stack"]: one["policies_after"]["notes"] for one in document["stacks"]}
+    assert notes.keys() == {"acme-dev", "acme-live", "acme-staging"} and notes["acme-dev"] == []
+    assert all(client.AUDIT in notes[name][0] for name in ("acme-live", "acme-staging"))
+
+
+def test_a_renamed_waiver_file_is_read_where_the_settings_of_the_policy_pack_name_it(tmp_path: Path) -> None:
+    moved = "exceptions.yaml"
+    folder = older(tmp_path, CHOICES, audit="# of the older version\n")
+    (folder / client.WAIVERS).rename(folder / moved)
+    edit(folder / "policies/dev.json", client.WAIVERS, moved)
+    stacks = run_json("update", str(folder), "--dry-run")[1]["stacks"]
+    notes = {one["stack"]: one["policies_after"]["notes"] for one in stacks}
+    assert notes["acme-dev"] == [] and client.WAIVERS in notes["acme-prod"][0]
+    (folder / moved).write_text("waivers: [{}]\n")
+    with pytest.raises(UserError) as refused:
+        run("update", str(folder), "--dry-run")
+    assert {problem.path.partition(":")[0] for problem in refused.value.problems} == {moved}
+    assert not any("'None'" in str(problem) for problem in refused.value.problems)
 
 
 def test_a_rule_that_only_the_change_breaks_writes_nothing(

@@ -91,9 +91,10 @@ def update(
         if not (dry_run or dirty):
             worktree.require_clean(folder)
         found = renewal.prepared(folder, _rendered)
-        settled = {name: text for name, text in found.changes.items() if name not in found.merge.conflicts}
-        report = UpdateReport(folder, found, effects(folder, settled, datetime.date.today()))
-        decided = conflicts or not (found.merge.conflicts or report.broken)
+        settled, today = found.merge.settled, datetime.date.today()
+        shown = [] if found.unresolved else effects(folder, settled, today, found.merge.conflicts)
+        report = UpdateReport(folder, found, shown)
+        decided = not found.unresolved and (conflicts or not (found.merge.conflicts or report.broken))
         if prove and decided and not found.merge.conflicts:
             report = _proven(report, settled, state or (), older, approve or ())
         stopped = not decided or bool(report.missing or report.errors)
@@ -117,7 +118,10 @@ def update(
 
 def _stop(report: "UpdateReport") -> None:
     """Raise what ends an update that writes nothing."""
-    if report.found.merge.conflicts:
+    if unresolved := report.found.unresolved:
+        names = ", ".join(f"{name}:{line}" for name, line in unresolved.items())
+        typer.echo(f"Nothing was written. Resolve the conflicts, remove their markers: {names}", err=True)
+    elif report.found.merge.conflicts:
         typer.echo("Nothing was written. Add --conflicts to get files with markers in them.", err=True)
     elif report.missing:
         names = " ".join(f"--approve {name}" for name in report.missing)

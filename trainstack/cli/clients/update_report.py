@@ -63,6 +63,9 @@ class UpdateReport:
         yield from (f"  step    {one.name}" for one in found.steps)
         for effect in self.effects:
             yield from _effect_lines(effect)
+        if found.unresolved:
+            yield from (f"  markers {name}:{line} of a conflict" for name, line in found.unresolved.items())
+            return
         yield from (f"  {kind:<7} {name}" for name, kind in self._kinds())
         yield from self._merge_lines()
         for replay in self.replays:
@@ -116,6 +119,7 @@ class UpdateReport:
                 for name, text in merge.conflicts.items()
                 for one in text.conflicts
             ],
+            "unresolved": [{"path": name, "line": line} for name, line in self.found.unresolved.items()],
             "stacks": [_effect(one) for one in self.effects],
             "replays": [_replay(one, self.approved) for one in self.replays],
         }
@@ -123,6 +127,9 @@ class UpdateReport:
 
 def _effect_lines(effect: StackEffect) -> Iterator[str]:
     yield f"  stack {effect.stack}"
+    if effect.conflicts:
+        names = ", ".join(effect.conflicts)
+        yield f"    conflicts in {names}: your side of them is counted here, and all other changes"
     for path, before, after in effect.values[:_MOST]:
         yield f"    {path}: {before!r} to {after!r}"
     if len(effect.values) > _MOST:
@@ -148,6 +155,7 @@ def _plan_lines(effect: StackEffect) -> Iterator[str]:
     if before.line != after.line:
         yield f"    policies: {before.line}"
         yield f"          to: {after.line}"
+    yield from (f"    judged without settings or waivers: {one}" for one in after.notes)
     yield from (f"    violated   {one}" for one in after.violations if one not in before.violations)
 
 
@@ -164,6 +172,7 @@ def _effect(effect: StackEffect) -> dict[str, Any]:
         "price_before": effect.before,
         "price_after": effect.after,
         "broken": [str(problem) for problem in effect.broken],
+        "conflicts": [*effect.conflicts],
         "plan": [{"change": kind, "resource": name} for kind, name in effect.plan],
         "policies_before": _policies(effect.verdict_before),
         "policies_after": _policies(effect.verdict_after),
@@ -171,7 +180,9 @@ def _effect(effect: StackEffect) -> dict[str, Any]:
 
 
 def _policies(verdict: Verdict | None) -> dict[str, Any] | None:
-    return None if verdict is None else {"counts": verdict.counts, "violations": verdict.violations}
+    if verdict is None:
+        return None
+    return {"counts": verdict.counts, "violations": verdict.violations, "notes": verdict.notes}
 
 
 def _replay_lines(replay: Replay, approved: Sequence[str]) -> Iterator[str]:

@@ -58,7 +58,14 @@ class FolderMerge:
 
     def changes(self, labels: Labels) -> dict[str, str | None]:
         """New texts of the files that change, with markers at conflicts; None where a file goes."""
-        texts = {name: one.text(labels) if one else None for name, one in self.files.items()}
+        return self._changed({name: one.text(labels) if one else None for name, one in self.files.items()})
+
+    @property
+    def settled(self) -> dict[str, str | None]:
+        """New texts of the files that change, with the client's version at conflicts."""
+        return self._changed({name: one.with_yours if one else None for name, one in self.files.items()})
+
+    def _changed(self, texts: Mapping[str, str | None]) -> dict[str, str | None]:
         return {name: text for name, text in texts.items() if text != self.before[name]}
 
 

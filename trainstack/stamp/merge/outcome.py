@@ -57,6 +57,11 @@ class MergedText:
         """The conflicts, in the order of the text."""
         return [one for one in self.pieces if isinstance(one, Conflict)]
 
+    @property
+    def with_yours(self) -> str:
+        """The text with the client's version at conflicts."""
+        return "".join(one if isinstance(one, str) else one.yours for one in self.pieces)
+
     def text(self, labels: Labels) -> str:
         """The text, with markers at conflicts."""
         return "".join(one if isinstance(one, str) else one.marked(labels) for one in self.pieces)
