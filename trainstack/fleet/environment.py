@@ -6,7 +6,7 @@ from pathlib import Path
 
 from infra.errors import Problem, UserError
 from infra.places import CHECKOUT, STATE_NAME, USER
-from trainstack.fleet import credentials
+from trainstack.fleet import credentials, deployers
 from trainstack.fleet.stacks import FleetStack
 
 _PASSED = (
@@ -19,15 +19,37 @@ _PASSED = (
 _OWN = ("HOME", "TMPDIR", "PULUMI_", "PYTHON", "LD_", "DYLD_", "AWS_", "GOOGLE_", "CLOUDSDK_", "TRAINSTACK_")
 
 
-def problems_of(stack: FleetStack, *, rehearse: bool) -> Iterator[Problem]:
-    """Problems of a client's entry that are known before its first command."""
+_LOGINS = {"s3://": "aws", "gs://": "google"}
+"""Key of `credentials` with which a backend is reached."""
+
+
+def problems_of(stack: FleetStack, base: Path, *, rehearse: bool) -> Iterator[Problem]:
+    """Problems of a client's entry that are known before its first command; `base` has the fleet file."""
     for name in stack.client.variables:
         if name.startswith(_OWN) or name in _PASSED[:1]:
             rule, fix = "is set by the fleet itself", "Use backend and credentials of the client."
             yield Problem(f"{stack.client.name}.variables.{name}", None, rule, fix, code="variable-reserved")
-    if not rehearse and stack.backend is None:
+    if not rehearse:
+        yield from _unreachable(stack, base)
+
+
+def _unreachable(stack: FleetStack, base: Path) -> Iterator[Problem]:
+    """Problems of a backend that the client's process could not read."""
+    where, backend = f"{stack.client.name}.backend", stack.backend
+    if backend is None:
         rule, fix = "has no backend", "Add `backend: {url: ...}` to the client or to the fleet."
-        yield Problem(f"{stack.client.name}.backend", None, rule, fix, code="backend-missing")
+        yield Problem(where, None, rule, fix, code="backend-missing")
+        return
+    login = next((key for scheme, key in _LOGINS.items() if backend.url.startswith(scheme)), None)
+    if login and getattr(stack.client.credentials, login) is None:
+        rule = f"is reached with credentials.{login} of the client, which has none"
+        fix = f"Add credentials.{login}, or name a bucket of the client's own cloud."
+        yield Problem(f"{where}.url", backend.url, rule, fix, code="backend-without-login")
+    for key in ("passphrase", "access_token"):
+        source = getattr(backend, key)
+        if source and source.file and not (base / source.file).is_file():
+            rule, fix = "is no file", "Create it, or correct the path; it is relative to the fleet file."
+            yield Problem(f"{where}.{key}", str(source.file), rule, fix, code="credentials-unusable")
 
 
 def prepare(
@@ -37,7 +59,7 @@ def prepare(
 
     Rehearsals get no credentials. Raises UserError for credentials that cannot be used.
     """
-    if problems := list(problems_of(stack, rehearse=rehearse)):
+    if problems := list(problems_of(stack, base, rehearse=rehearse)):
         raise UserError(problems)
     home, temporary = folder / "home", folder / "tmp"
     for one in (folder, home, temporary):
@@ -90,8 +112,8 @@ def _of_clouds(stack: FleetStack, home: Path, base: Path, shell: Mapping[str, st
     variables = {} if login.aws else {"AWS_EC2_METADATA_DISABLED": "true"}
     variables |= {} if login.google else {"NO_GCE_CHECK": "true", "GCE_METADATA_HOST": "127.0.0.1:9"}
     if login.aws:
-        variables |= credentials.aws(login.aws, home, base, shell)
+        variables |= credentials.aws(deployers.aws(login.aws, stack), home, base, shell)
     if login.google:
-        variables |= credentials.google(login.google, home, base, shell)
+        variables |= credentials.google(deployers.google(login.google, stack), home, base, shell)
     variables["CLOUDSDK_CONFIG"] = str(home / "gcloud")
     return variables

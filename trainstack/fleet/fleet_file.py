@@ -14,15 +14,19 @@ from infra.stackspec.model import FORMS
 from infra.stackspec.problems import from_validation, placed
 from trainstack.fleet import NAME
 
-_ROLE = r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]+$"
-_ACCOUNT = r"^[a-z][a-z0-9-]{4,28}[a-z0-9]@[a-z0-9.:-]+\.iam\.gserviceaccount\.com$"
+_ROLE = r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/([\w+=,.@/-]|\{stack\})+$"
+_ACCOUNT = (
+    r"^([a-z][a-z0-9-]{4,28}[a-z0-9]|([a-z][a-z0-9-]*)?\{stack\}[a-z0-9-]*)"
+    r"@[a-z0-9.:-]+\.iam\.gserviceaccount\.com$"
+)
 _BACKEND = r"^(file://|s3://|gs://|https?://)[^@]+$"
 _CLIENT = r"^[A-Za-z][A-Za-z0-9_-]{0,38}$"
 _TAG = r"^[a-z0-9][a-z0-9-]{0,30}$"
 _EXTERNAL_ID = r"^[\w+=,.@:/-]+$"
 FORMS |= {
-    _ROLE: "the ARN of a role: arn:aws:iam::<account>:role/<name>",
-    _ACCOUNT: "the address of a service account: <name>@<project>.iam.gserviceaccount.com",
+    _ROLE: "the ARN of a role: arn:aws:iam::<account>:role/<name>, with {stack} for the name of the stack",
+    _ACCOUNT: "the address of a service account: <name>@<project>.iam.gserviceaccount.com, "
+    "with {stack} for the name of the stack",
     _BACKEND: "a URL that begins with file://, s3://, gs:// or https://, without a login in it",
     _CLIENT: "up to 39 letters, digits, - and _, a letter first",
     _TAG: "up to 31 lower-case letters, digits and dashes",
@@ -71,7 +75,10 @@ class AwsCredentials(_Part):
     profile: str = ""
     """Profile of the AWS configuration: the login itself or, with a role, the login that assumes it."""
     role_arn: str | None = Field(default=None, pattern=_ROLE)
-    """Role to assume; without a profile, by the login of the shell, such as the OIDC token of a pipeline."""
+    """Role to assume; without a profile, by the login of the shell, such as the OIDC token of a pipeline.
+
+    `{stack}` is the name of the stack: `trainstack bootstrap` makes the roles deployer-{stack}.
+    """
     external_id: str | None = Field(default=None, pattern=_EXTERNAL_ID, min_length=2, max_length=1224)
     """External id that the trust policy of the role requires."""
     web_identity_token_file: Path | None = None
@@ -97,7 +104,10 @@ class GoogleCredentials(_Part):
     Default: GOOGLE_APPLICATION_CREDENTIALS of the shell, else the login of gcloud.
     """
     service_account: str | None = Field(default=None, pattern=_ACCOUNT)
-    """Service account to impersonate."""
+    """Service account to impersonate.
+
+    `{stack}` is the name of the stack: `trainstack bootstrap` makes the service accounts deployer-{stack}.
+    """
 
 
 class Credentials(_Part):
@@ -143,7 +153,10 @@ class Fleet(_Part):
     format: Literal[1]
     """Version of this format."""
     backend: Backend | None = None
-    """Backend of clients without one. The passphrase should be one per client."""
+    """Backend of clients without one, reached with the credentials of each client.
+
+    The passphrase should be one per client.
+    """
     limits: Limits = Limits()
     """Limits."""
     clients: tuple[Client, ...] = Field(min_length=1)

@@ -1,10 +1,12 @@
 """The environment of a client's command: settings of the machine, and credentials of this client alone."""
 
 import configparser
+import dataclasses
 import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -13,11 +15,15 @@ import pytest
 from google.auth import impersonated_credentials
 
 from infra.errors import UserError
-from tests.trainstack.fleet.agency import add_client, write_fleet
+from tests.trainstack.fleet.agency import ACCOUNT, add_client, write_fleet
+from trainstack.bootstrap.aws.account import AwsAccount
+from trainstack.bootstrap.gcp.project import GcpProject
+from trainstack.fleet import deployers
 from trainstack.fleet.environment import prepare
-from trainstack.fleet.fleet_file import load
-from trainstack.fleet.stacks import stacks_of
+from trainstack.fleet.fleet_file import AwsCredentials, Client, GoogleCredentials, load
+from trainstack.fleet.stacks import FleetStack, stacks_of
 
+STATE = "file:///srv/state"
 ROLE = "arn:aws:iam::111122223333:role/deployer"
 CONFIG = """
 [profile agency]
@@ -65,7 +71,7 @@ class Agency:
     def variables(self, **entry: Any) -> dict[str, str]:
         """The variables; files stay for the test."""
         self.made += 1
-        backend = entry.pop("backend", {"url": "s3://state"})
+        backend = entry.pop("backend", {"url": STATE})
         path = write_fleet(self.base, [{"name": "acme", "backend": backend, **entry}])
         (stack,) = stacks_of(load(path), self.base, rehearse=False).stacks
         return prepare(stack, self.base / f"work{self.made}", self.base, self.shell, rehearse=False)
@@ -92,7 +98,7 @@ def test_only_settings_of_the_machine_come_from_the_shell(agency: Agency) -> Non
     found = agency.variables()
     assert {name for name in found if name in agency.shell} == {"HOME", "PATH", "LANG"}
     assert found["HOME"] != agency.shell["HOME"]
-    assert found["PULUMI_BACKEND_URL"] == "s3://state"
+    assert found["PULUMI_BACKEND_URL"] == STATE
     assert "canary" not in json.dumps(found)
     assert sorted(one.name for one in Path(found["PULUMI_HOME"]).iterdir()) == ["plugins"]
     assert {"AWS_EC2_METADATA_DISABLED", "NO_GCE_CHECK"} <= found.keys(), "no login of the machine"
@@ -166,7 +172,7 @@ def test_google_credentials_impersonate_the_service_account(
 def test_a_passphrase_is_read_in_the_environment_of_the_agency(agency: Agency) -> None:
     code = "import os; print(os.environ['OTHER'] + '-pass')"
     source = {"command": [sys.executable, "-c", code]}
-    found = agency.variables(backend={"url": "s3://state", "passphrase": source})
+    found = agency.variables(backend={"url": STATE, "passphrase": source})
     path = Path(found["PULUMI_CONFIG_PASSPHRASE_FILE"])
     assert path.read_text() == "canary-pass"
     assert not (path.stat().st_mode & 0o077)
@@ -183,9 +189,53 @@ def test_credentials_that_cannot_be_used_are_named(agency: Agency) -> None:
         {"command": [sys.executable, "-c", "print('CANARY'); raise SystemExit(3)"]},
         {"command": [sys.executable, "-c", ""]},
     ):
-        found = agency.refused(backend={"url": "s3://state", "passphrase": source})
+        found = agency.refused(backend={"url": STATE, "passphrase": source})
         assert found == [(unusable, "acme.backend.passphrase")]
     assert agency.refused(variables={"AWS_PROFILE": "x"}) == [
         ("variable-reserved", "acme.variables.AWS_PROFILE")
     ]
     assert agency.refused(backend=None) == [("backend-missing", "acme.backend")]
+
+
+def test_a_backend_needs_a_login_of_its_cloud(agency: Agency) -> None:
+    aws = {"aws": {"profile": "agency"}}
+    google = {"google": {"service_account": "deployer-{stack}@acme-ml.iam.gserviceaccount.com"}}
+    where = [("backend-without-login", "acme.backend.url")]
+    assert agency.refused(backend={"url": "s3://state"}) == where
+    assert agency.refused(backend={"url": "s3://state"}, credentials=google) == where
+    assert agency.refused(backend={"url": "gs://state"}, credentials=aws) == where
+    assert agency.variables(backend={"url": "s3://state"}, credentials=aws)["AWS_PROFILE"] == "agency"
+
+
+NAMES = ("acme-dev", "a-client-with-a-very-long-name-and-a-longer-one-still-production-2")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_deployers_are_those_that_bootstrap_makes(name: str) -> None:
+    site: Any = SimpleNamespace(name=ACCOUNT, region="r", specs=())
+    project: Any = SimpleNamespace(name="acme-ml", region="r", specs=())
+    spec: Any = SimpleNamespace(name=name)
+    trust: Any = None
+    stack = FleetStack(Client(name="acme"), Path(), "acme", name, "aws", "r", "dev", ACCOUNT, None)
+    role = deployers.aws(AwsCredentials(role_arn=f"{ROLE}-{{stack}}"), stack)
+    made = AwsAccount("acme", site, trust).role(spec)
+    assert role.role_arn == f"arn:aws:iam::111122223333:role/{made}"
+    of_project = dataclasses.replace(stack, cloud="gcp", account="acme-ml")
+    address = "deployer-{stack}@acme-ml.iam.gserviceaccount.com"
+    email = deployers.google(GoogleCredentials(service_account=address), of_project).service_account
+    assert email == GcpProject("acme", project, trust).email(spec)
+
+
+def test_the_name_of_a_stack_cannot_leave_the_account_of_its_client() -> None:
+    stack = FleetStack(Client(name="acme"), Path(), "acme", "x:role/y@z/../\n[b]", "aws", "r", "", "", None)
+    role = deployers.aws(AwsCredentials(role_arn=f"{ROLE}-{{stack}}"), stack).role_arn
+    assert role == f"{ROLE}-x-role-y-z-b"
+    nameless = dataclasses.replace(stack, name="__")
+    with pytest.raises(UserError):
+        deployers.aws(AwsCredentials(role_arn=f"{ROLE}-{{stack}}"), nameless)
+
+
+def test_a_role_is_that_of_the_stack(agency: Agency) -> None:
+    login = {"role_arn": f"{ROLE}-{{stack}}", "profile": "chained"}
+    found = config(agency.variables(credentials={"aws": login}))
+    assert found["profile fleet"]["role_arn"] == f"{ROLE}-acme-dev"

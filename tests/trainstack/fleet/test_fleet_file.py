@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 from infra.errors import UserError
 from trainstack.fleet import fleet_file
 
+ROLE = ("string-pattern-mismatch", "clients[0].credentials.aws.role_arn")
 GOOGLE_ACCOUNT = "clients[0].credentials.google.service_account"
 VALID = """
 format: 1
@@ -24,11 +25,11 @@ clients:
       organization: acme
       access_token: {command: [op, read, "op://acme/pulumi"]}
     credentials:
-      aws: {profile: agency, role_arn: "arn:aws:iam::111122223333:role/deployer", external_id: x-1}
+      aws: {profile: agency, role_arn: "arn:aws:iam::111122223333:role/deployer-{stack}", external_id: x-1}
     tags: [canary, eu]
   - name: globex
     backend: {url: "file:///srv/state/globex", passphrase: {file: secrets/globex}}
-    credentials: {google: {service_account: "deployer@globex-ml.iam.gserviceaccount.com"}}
+    credentials: {google: {service_account: "deployer-{stack}@globex-ml.iam.gserviceaccount.com"}}
     variables: {HTTPS_PROXY: "http://proxy:3128"}
 """
 
@@ -75,6 +76,8 @@ def client(text: str) -> str:
         (client("backend: {url: 'ftp://x'}"), "string-pattern-mismatch", "clients[0].backend.url"),
         (client("credentials: {aws: {external_id: ab}}"), "value-error", "clients[0].credentials.aws"),
         (client("credentials: {google: {service_account: x}}"), "string-pattern-mismatch", GOOGLE_ACCOUNT),
+        (client("credentials: {aws: {role_arn: 'arn:aws:iam::111122223333:role/{client}'}}"), *ROLE),
+        (client("credentials: {aws: {role_arn: 'arn:aws:iam::{account}:role/x'}}"), *ROLE),
         (client("tags: [Gold]"), "string-pattern-mismatch", "clients[0].tags[0]"),
         (client("stacks: []"), "too-short", "clients[0].stacks"),
     ],

@@ -134,11 +134,28 @@ def test_one_pulumi_stack_for_two_environments_is_refused(tmp_path: Path) -> Non
         text = (folder / "Pulumi.yaml").read_text()
         (folder / "Pulumi.yaml").write_text(text.replace(f"name: {name}", "name: stacks"))
     clients = [{"name": "acme"}, {"name": "globex"}]
-    path = write_fleet(tmp_path, clients, backend={"url": "s3://state"})
+    path = write_fleet(tmp_path, clients, backend={"url": "file:///srv/state"})
     assert refused(path) == ["pulumi-stack-shared"]
     path = write_fleet(
         tmp_path,
-        [{**clients[0], "backend": {"url": "s3://other"}}, clients[1]],
-        backend={"url": "s3://state"},
+        [{**clients[0], "backend": {"url": "file:///srv/other"}}, clients[1]],
+        backend={"url": "file:///srv/state"},
     )
     assert listed(path)[1] == ["dev", "dev"]
+
+
+def test_entries_that_cannot_be_used_are_listed(tmp_path: Path) -> None:
+    for name in ("acme", "globex", "initech"):
+        add_client(tmp_path, name)
+    add_client(tmp_path, "acme", environment="prod")
+    add_client(tmp_path, "hooli", cloud="gcp")
+    google = {"google": {"service_account": "deployer-{stack}@hooli-ml.iam.gserviceaccount.com"}}
+    clients: list[dict[str, Any]] = [
+        {"name": "acme", "backend": {"url": "file:///srv/acme", "passphrase": {"file": "gone"}}},
+        {"name": "globex", "backend": {"url": "file:///srv/globex"}},
+        {"name": "initech"},
+        {"name": "hooli", "credentials": google, "backend": {"url": "s3://agency"}},
+    ]
+    code, stacks, codes = listed(write_fleet(tmp_path, clients))
+    assert (code, len(stacks)) == (1, 5)
+    assert codes == ["credentials-unusable", "backend-without-login"], "one of each client"

@@ -26,7 +26,9 @@ def listed(
     changed_since: o.Since = "",
     form: o.Form = Format.TEXT,
 ) -> None:
-    """List the selected stacks; no command is run and no cloud asked."""
+    """List the selected stacks, and what is wrong with their entries. Runs no command and asks no cloud."""
+    from trainstack.fleet.environment import problems_of  # noqa: PLC0415 - help does not need it
+
     chosen = choose(file, Conditions(client, cloud, environment, tag, changed_since), rehearse=False)
     rows = [
         {
@@ -42,11 +44,15 @@ def listed(
         }
         for one in chosen.stacks.stacks
     ]
+    found = [(name, one) for name, of_client in chosen.stacks.problems.items() for one in of_client]
+    for stack in chosen.stacks.stacks:  # without a backend, it can only be rehearsed
+        known = problems_of(stack, chosen.base, rehearse=stack.backend is None)
+        found += [(stack.client.name, one) for one in known]
     problems = [
         {"client": name, "code": one.code, "path": one.path, "rule": one.rule, "fix": one.fix}
-        for name, found in chosen.stacks.problems.items()
-        for one in found
+        for name, one in found
     ]
+    problems = [one for index, one in enumerate(problems) if one not in problems[:index]]
     if form is Format.JSON:
         print_json("trainstack.fleet-list/1", {"stacks": rows, "problems": problems})
     else:
