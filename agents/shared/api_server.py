@@ -25,6 +25,8 @@ _REQUEST_S = 30.0
 _JSON, _MERGE = "application/json", "application/merge-patch+json"
 # Errors of a reader that expects another form of object.
 UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+# Bytes of an answer in an error.
+_SHOWN = 200
 # Objects of one page: an API server returns lists of any length, at the price of its memory.
 _PAGE = 500
 
@@ -111,7 +113,8 @@ class ApiServer:
         """Changes since `version`, as `{"type": ADDED|MODIFIED|DELETED|BOOKMARK, "object": ...}`.
 
         Ends after `seconds` or when the server ends it; continue from the last object's resourceVersion.
-        Raises ApiServerError (410: changes since `version` are gone, list again) and OSError.
+        Raises ApiServerError (410: changes since `version` are gone, list again) and OSError, also for a line
+        that is no change: one torn by a broken connection, or the list of a server that does not watch.
         """
         asked = {
             "watch": "true",
@@ -129,6 +132,8 @@ class ApiServer:
                     if change.get("type") == "ERROR":
                         status = change.get("object") or {}
                         raise ApiServerError(int(status.get("code") or 500), str(status.get("message")))
+                    if "type" not in change or not isinstance(change.get("object"), dict):
+                        raise OSError(f"no change of {path}: {line[:_SHOWN].decode(errors='replace')}")
                     yield change
         except urllib.error.HTTPError as error:
             raise ApiServerError(error.code, str(_read(error.read()).get("message"))) from error

@@ -89,7 +89,9 @@ class PodApi:
             return 404, _status(404, "NotFound", "the server could not find the requested resource")
         cluster, home, account = known
         group, namespace, resource = found["group"] or "", found["namespace"] or "", found["resource"]
-        verb, name = _VERBS.get(method) or ("get" if found["name"] else "list"), found["name"] or ""
+        asked, name = parse_qs(url.query), found["name"] or ""
+        watches = new is None and asked.get("watch", ["false"])[0] in ("true", "1")
+        verb = _VERBS.get(method) or ("watch" if watches else "get" if name else "list")
         if not authorization.may(cluster, (home, account), verb, (group, resource, namespace), name):
             where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
             what = f'resource "{resource}" in API group "{group}" {where}'
@@ -97,9 +99,14 @@ class PodApi:
             return 403, _status(
                 403, "Forbidden", f'{resource} is forbidden: User "{user}" cannot {verb} {what}'
             )
-        if new is None:
-            return self._read(cluster, namespace, resource, name, _labels(url.query))
-        if parse_qs(url.query).get("dryRun") == ["All"] and not namespace:
+        if new is None:  # a list in answer to a watch would be read as a change
+            labels = _labels(url.query)
+            return (
+                _unknown(f"watching {resource}")
+                if watches
+                else self._read(cluster, namespace, resource, name, labels)
+            )
+        if asked.get("dryRun") == ["All"] and not namespace:
             return _would_be(cluster, group, found["version"], resource, new)
         return _write(cluster, namespace, resource, name, new)
 

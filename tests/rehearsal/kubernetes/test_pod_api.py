@@ -60,6 +60,8 @@ PATHS = {
     "/apis/batch/v1/namespaces/lab/jobs/none": 404,
     "/apis/batch/v1/namespaces/lab/jobs": 403,
     "/api/v1/namespaces/lab/pods?labelSelector=batch.kubernetes.io/job-name%3Dother": "PodList",
+    "/api/v1/namespaces/lab/pods?watch=true": 501,
+    "/apis/batch/v1/namespaces/lab/jobs?watch=true": 403,
     "/api/v1/namespaces/else/pods": 403,
     "/api/v1/namespaces/lab/secrets/x": 403,
 }
@@ -76,7 +78,7 @@ def reader(rehearsed: Rehearsed) -> Rehearsed:
     rehearsed.create(ACCOUNT_KIND, {"metadata": place}, "reader")
     rules = [
         {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]},
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]},
     ]
     rehearsed.create(ROLE, {"metadata": place, "rules": rules}, "role")
     subject = {"kind": "ServiceAccount", "name": "reader", "namespace": "lab"}
