@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Self
 
 from infra.exit_codes import ExitCode
@@ -40,7 +41,8 @@ class Problem:
         return replace(self, origin=origin, against_origin=against_origin)
 
     def __str__(self) -> str:
-        found = [] if self.value is None else [f"got {self.value!r}"]
+        value = self.value.value if isinstance(self.value, Enum) else self.value
+        found = [] if value is None else [f"got {value!r}"]
         found += [f"from {self.origin}"] if self.origin else []
         found += [f"{self.against} is from {self.against_origin}"] if self.against_origin else []
         details = f" ({', '.join(found)})" if found else ""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from infra.errors import Problem, UserError, did_you_mean
+from infra.errors import Problem, UserError, did_you_mean, nearest_first
 from infra.stackspec.layers import below
 from infra.stackspec.supported import PROFILES, SUPPORTED
 from trainstack.stamp.clouds import STAMPED
@@ -76,7 +76,7 @@ def of_answers(answers: Mapping[str, Any]) -> ClientChoices:
 
 def check(choices: ClientChoices) -> None:
     """Raise UserError with every choice that no stack file can have; each problem names its option."""
-    if problems := [*_name_problems(choices.name), *_pair_problems(choices), *_account_problems(choices)]:
+    if problems := [*_name_problems(choices.name), *_pair_problems(choices), *_place_problems(choices)]:
         raise UserError(problems)
     below(choices.profile, choices.cloud, None)
 
@@ -108,8 +108,11 @@ def _pair_problems(choices: ClientChoices) -> Iterator[Problem]:
         yield Problem("--profile", profile, rule, f"Choose from {sizes}.", code="profile-not-on-cloud")
 
 
-def _account_problems(choices: ClientChoices) -> Iterator[Problem]:
+def _place_problems(choices: ClientChoices) -> Iterator[Problem]:
     cloud = STAMPED.get(choices.cloud)
+    if cloud and choices.region and choices.region not in cloud.regions:
+        fix = nearest_first(choices.region, cloud.regions)
+        yield Problem("--region", choices.region, "unknown region", fix, code="unknown-region")
     if cloud and choices.account and not cloud.account.fullmatch(choices.account):
         rule, fix = cloud.account_rule, f"Such as {cloud.account_example}."
         yield Problem("--account", choices.account, rule, fix, code="account-invalid")

@@ -27,6 +27,8 @@ class StampedCloud:
     """Zones of a shipped pool that stay, by those and the zones that offer its machine."""
     training_zone: Callable[[Zones, Zones], str]
     """Zone of a pool, by the zones of the one that it replaces and those that offer its machine."""
+    accelerator: Callable[[str], str]
+    """Accelerator of a machine as the policies call it; empty for a machine without, or unknown."""
     substitute: Callable[[str, str], str]
     """The text of a stack file, with other machines where the region has not the shipped ones."""
     jobs_prefix: str = ""

@@ -14,7 +14,7 @@ from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.load import load_deployed, load_file, stacks
 from rehearsal.projects.project import read
-from trainstack.stamp import policy_files
+from trainstack.stamp import policy_sources
 from trainstack.stamp.verdict import Judging, Verdict
 
 SPECS = ("Pulumi.yaml", "Pulumi.*.yaml", "clients/*.yaml", "policies/*.yaml", "policies/*.json")
@@ -100,7 +100,7 @@ def changed_copy(folder: Path, changes: Mapping[str, str | None]) -> Iterator[Pa
 def _found(folder: Path) -> Iterator[Path]:
     for pattern in SPECS:
         yield from folder.glob(pattern)
-    yield from (folder / name for name in policy_files.others(folder) if (folder / name).is_file())
+    yield from (folder / name for name in policy_sources.others(folder) if (folder / name).is_file())
 
 
 def _with_verdicts(found: Sequence[StackEffect], before: Path, after: Path) -> list[StackEffect]:

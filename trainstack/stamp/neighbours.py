@@ -42,8 +42,11 @@ def _problems(choices: ClientChoices, folder: Path) -> Iterator[Problem]:
 
 
 def _with_account(folder: Path, choices: ClientChoices) -> Path | None:
+    """The first file with the account; an account marked as an example is that of no client."""
     key = STAMPED[choices.cloud].account_key
-    form = re.compile(rf"^\s+{key}:\s*[\"']?{re.escape(choices.account)}[\"']?\s*(#.*)?$", re.MULTILINE)
+    form = re.compile(
+        rf"^\s+{key}:\s*[\"']?{re.escape(choices.account)}[\"']?\s*(#(?!.*\ban example\b).*)?$", re.MULTILINE
+    )
     files = sorted([*folder.glob("Pulumi.*.yaml"), *folder.glob("clients/*.yaml")])
     return next((file for file in files if form.search(_text(file))), None)
 

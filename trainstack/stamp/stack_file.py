@@ -18,6 +18,7 @@ _FIRST_POOL = re.compile(
     r"(?m)(?<=^      pools:\n)        - name: (?P<name>\S+)\n(?:          .*\n)*?"
     r"          zones: \[(?P<zones>[^\]]+)\].*\n(?:          .*\n)*"
 )
+_ALLOWED = re.compile(r"(?m)^(?P<key> +allowed_accelerators: )\[(?P<names>[^\]]+)\]$")
 _IN_LAYER = ("owner", "cost_center", "alert_emails")
 """What all environments share: the layer of the client has it."""
 _OF_PROD: Mapping[str, str] = {
@@ -82,7 +83,16 @@ def policy_settings(choices: ClientChoices) -> str:
     text = (_FOLDER / "audit.yaml").read_text(encoding="utf-8")
     name = STAMPED[choices.cloud].shipped[choices.profile]
     found = re.search(rf"(?m)^  {name}:\n((?:    .*\n)+)", text)
-    return found[1] if found else ""
+    return _ALLOWED.sub(lambda one: _with_accelerators(one, choices), found[1]) if found else ""
+
+
+def _with_accelerators(allowed: re.Match[str], choices: ClientChoices) -> str:
+    """The line of allowed accelerators with those of machines that a region or advice brought."""
+    cloud, names = STAMPED[choices.cloud], allowed["names"].split(", ")
+    machines = re.findall(r"\bmachine: (?:ml\.)?([\w.-]+)", text(choices, "dev"))
+    more = sorted({cloud.accelerator(one) for one in machines} - {"", *names})
+    why = f" # {', '.join(more)}: machines of the stack files" if more else ""
+    return f"{allowed['key']}[{', '.join((*names, *more))}]{why}"
 
 
 def first_pool(choices: ClientChoices) -> str:

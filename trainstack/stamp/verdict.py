@@ -124,9 +124,9 @@ def _transferred(value: object) -> object:
 def _judged(folder: Path, project: str, stack: str) -> Verdict:
     from policies.judge import Judge  # noqa: PLC0415 - only the process that judges needs them
     from policies.report.texts import found, place  # noqa: PLC0415
-    from trainstack.stamp import planned, policy_files  # noqa: PLC0415
+    from trainstack.stamp import planned, policy_sources  # noqa: PLC0415
 
-    files = policy_files.of(stack, folder)
+    files = policy_sources.of(stack, folder)
     judge = Judge.read(files.config, files.waivers, datetime.date.today(), files.environment)
     resources = planned.resources(load_file(stack, folder).spec, project)
     outcomes, _ = judge.judged(resources)

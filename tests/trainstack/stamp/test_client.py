@@ -1,5 +1,6 @@
 """`trainstack new`: files of a client's folder, from shipped stack files."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from policies.settings import RuleSettings
 from tests.trainstack.cli.command import run
 from trainstack.stamp import client, environment, lock, neighbours
 from trainstack.stamp.choices import LONGEST, ClientChoices, of_answers
+from trainstack.stamp.clouds import STAMPED
 from trainstack.stamp.folder import write
 
 STACKS = ("acme-dev", "acme-prod")
@@ -102,6 +104,28 @@ def test_a_region_with_other_machines_or_zones_gets_those_that_it_has(
 ) -> None:
     loaded = client.render(choices(profile, cloud, region=region)).loaded
     assert {one.spec.region for one in loaded.values()} == {region}
+
+
+@pytest.mark.parametrize(("profile", "cloud"), sorted(SUPPORTED))
+def test_policies_allow_the_accelerators_of_the_stack_files_in_every_region(profile: str, cloud: str) -> None:
+    made = 0
+    for region in STAMPED[cloud].regions:
+        try:
+            files = client.render(choices(profile, cloud, region=region))
+        except UserError as refused:
+            assert {path for _, path in refused.codes} == {"--region"}
+            continue
+        made += 1
+        for stack in files.loaded:
+            text, audit = (
+                files.texts[f"Pulumi.{stack}.yaml"],
+                YAML(typ="safe").load(files.texts[client.AUDIT]),
+            )
+            settings = RuleSettings(**((audit["environments"][stack] or {}).get("settings") or {}))
+            machines = re.findall(r"\bmachine: (?:ml\.)?([\w.-]+)", text)
+            used = {STAMPED[cloud].accelerator(one) for one in machines} - {""}
+            assert used <= {*settings.allowed_accelerators}, (region, stack)
+    assert made > 5
 
 
 OWNERS = ("a: b", "x # y", "[1, 2]", "null", '"', "a\nb: c", "&a", "42", "{", "é@x.org", 'a"b@x.org')
@@ -207,11 +231,13 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
 def test_clients_in_one_parent_differ_in_project_and_account(tmp_path: Path) -> None:
     made = client.render(choices("small", account="111122223333"))
     write(made.stamped, tmp_path / "moved")
+    write(client.render(choices("small", name="initech")).stamped, tmp_path / "initech")
     again, other = choices("small"), choices("small", name="globex")
     for one, expected in (
         (again, [("client-name-taken", "CLIENT")]),
         (replace(other, account="111122223333"), [("client-account-taken", "--account")]),
         (replace(other, account="444455556666"), []),
+        (replace(other, account="123456789012"), []),
         (other, []),
     ):
         try:
@@ -232,6 +258,16 @@ def test_missing_options_are_one_error_without_a_terminal(tmp_path: Path) -> Non
     assert one.code == "required-option-missing"
     assert all(option in one.rule for option in ("--profile", "--region", "--budget"))
     assert "--cloud" not in one.rule and found(tmp_path) == set()
+
+
+def test_wrong_options_are_reported_together(tmp_path: Path) -> None:
+    words = ("Acme", "--yes", "--profile", "huge", "--region", "x", "--budget", "0", "--account", "12")
+    with pytest.raises(UserError) as refused:
+        run("new", *words)
+    assert {path for _, path in refused.value.codes} == {
+        *("CLIENT", "--profile", "--region", "--budget", "--account")
+    }
+    assert found(tmp_path) == set()
 
 
 def test_links_are_renewed_when_they_were_changed(tmp_path: Path) -> None:

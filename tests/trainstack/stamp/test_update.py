@@ -238,6 +238,8 @@ def test_without_a_terminal_nothing_is_written_unless_confirmed(folder: Path) ->
 
 
 def test_a_folder_without_a_lock_is_refused(tmp_path: Path) -> None:
+    assert code(str(tmp_path)) == {"no-client-folder"}
+    (tmp_path / FILE).write_text(rendered()[FILE])
     assert code(str(tmp_path)) == {"client-lock-missing"}
     assert code(str(tmp_path / "absent")) == {"no-client-folder"}
 

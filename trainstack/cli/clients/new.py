@@ -1,7 +1,7 @@
 """`trainstack new`: the folder of a client."""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,9 +25,7 @@ Cloud = Annotated[str, typer.Option("--cloud", help="aws or gcp.")]
 Profile = Annotated[str, typer.Option("--profile", help="Size of the team: small, small-cluster or medium.")]
 Region = Annotated[str, typer.Option("--region", help="Region of the cloud.")]
 Owner = Annotated[str, typer.Option("--owner", help="Owner and address of alarms, such as ml@acme.com.")]
-Budget = Annotated[
-    int | None, typer.Option("--budget", min=1, help="US dollars per month of each environment.")
-]
+Budget = Annotated[int | None, typer.Option("--budget", help="US dollars per month of each environment.")]
 Account = Annotated[
     str, typer.Option("--account", help="AWS account or Google Cloud project; default: an example.")
 ]
@@ -126,7 +124,7 @@ def _complete(name: str, given: Mapping[str, object], *, defaults: bool) -> "Cli
     from trainstack.stamp.choices import ClientChoices, check  # noqa: PLC0415
     from trainstack.stamp.stack_file import completed  # noqa: PLC0415
 
-    missing = [f"--{one}" for one in _NEEDED if not given[one]]
+    missing = [f"--{one}" for one in _NEEDED if given[one] in ("", None)]
     if missing and not defaults:
         if not dialogue.has_terminal():
             rule = f"required without a terminal: {', '.join(missing)}"
@@ -136,13 +134,25 @@ def _complete(name: str, given: Mapping[str, object], *, defaults: bool) -> "Cli
     budget = given["budget"]
     cloud, profile = str(given["cloud"] or "aws"), str(given["profile"] or "medium")
     region, owner, account = (str(given[one] or "") for one in ("region", "owner", "account"))
-    number = budget if isinstance(budget, int) else 0
+    number = max(0, budget) if isinstance(budget, int) else 0
     choices = ClientChoices(name, cloud, profile, region, owner, number, account)
     if given.get("machine"):
         machine, market, nodes = str(given["machine"]), str(given["market"]), int(str(given["nodes"]))
         choices = replace(choices, machine=machine, market=market, nodes=nodes)
-    check(choices)
+    problems = [*_budget_problems(budget)]
+    try:
+        check(choices)
+    except UserError as error:
+        problems += error.problems
+    if problems:
+        raise UserError(problems)
     return completed(choices)
+
+
+def _budget_problems(budget: object) -> Iterator[Problem]:
+    if isinstance(budget, int) and budget < 1:
+        rule, fix = "must be 1 US dollar per month or more", "Such as 2000."
+        yield Problem("--budget", budget, rule, fix, code="budget-invalid")
 
 
 def _show(files: "ClientFiles", found: Mapping[str, "Verdict"]) -> None:

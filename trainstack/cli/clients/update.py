@@ -164,9 +164,10 @@ def _proven(
 
 def _folder(client: Path | None) -> Path:
     from infra import places  # noqa: PLC0415
+    from trainstack.stamp import lock  # noqa: PLC0415
 
     folder = client or places.client_folder()
-    if folder is None or not folder.is_dir():
+    if folder is None or not (any(folder.glob("Pulumi.*.yaml")) or (folder / lock.FOLDER).is_dir()):
         rule, fix = "is not the folder of a client", "Name one, or run it in one."
         value = None if client is None else str(client)
         raise UserError([Problem("CLIENT", value, rule, fix, code="no-client-folder")])

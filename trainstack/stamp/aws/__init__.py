@@ -25,6 +25,11 @@ def _substitute(body: str, region: str) -> str:
     return body
 
 
+def _accelerator(machine: str) -> str:
+    found = facts.instance_types.get(machine)
+    return found.accelerator if found else ""
+
+
 STAMPED = StampedCloud(
     shipped={"small": "small-aws", "small-cluster": "small-eks-aws", "medium": "dev-aws"},
     account_key="account_id",
@@ -35,6 +40,7 @@ STAMPED = StampedCloud(
     offering_zones=facts.offering_zones,
     pool_zones=_pool_zones,
     training_zone=lambda replaced, _: replaced[0],
+    accelerator=_accelerator,
     substitute=_substitute,
     jobs_prefix="ml.",
     rdma=True,

@@ -10,6 +10,11 @@ def _pool_zones(shipped: Zones, offered: Zones) -> Zones:
     return [one for one in shipped if one in offered] or offered[:1] or shipped
 
 
+def _accelerator(machine: str) -> str:
+    found = facts.machine_types.get(machine)
+    return found.accelerator if found else ""
+
+
 STAMPED = StampedCloud(
     shipped={"small": "small-gcp", "small-cluster": "small-gke-gcp", "medium": "dev-gcp"},
     account_key="project",
@@ -22,5 +27,6 @@ STAMPED = StampedCloud(
     pool_zones=_pool_zones,
     # Beside the file system of the replaced pool, where it offers the machine.
     training_zone=lambda replaced, offered: next((one for one in replaced if one in offered), replaced[0]),
+    accelerator=_accelerator,
     substitute=lambda body, _: body,
 )

@@ -13,7 +13,7 @@ _PACKS = "policies/*.json"
 
 
 @dataclass(frozen=True)
-class PolicyFiles:
+class PolicySources:
     """The files for one stack; None where the folder has no such file."""
 
     config: Path | None
@@ -24,7 +24,7 @@ class PolicyFiles:
     """What the stack is judged without, with the file that lacks it."""
 
 
-def of(stack: str, folder: Path) -> PolicyFiles:
+def of(stack: str, folder: Path) -> PolicySources:
     """The files that the stack's settings of the policy pack name, or else those of a new client.
 
     A stack without settings, such as a copied one, is judged with none. Raises UserError for a configuration
@@ -40,7 +40,7 @@ def of(stack: str, folder: Path) -> PolicyFiles:
         if environment not in known:
             notes.append(f"{names['config']} has no settings of {environment}")
             config = environment = None
-    return PolicyFiles(config, environment, found["waivers"], tuple(notes))
+    return PolicySources(config, environment, found["waivers"], tuple(notes))
 
 
 def others(folder: Path) -> Iterator[str]:
