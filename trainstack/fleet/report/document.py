@@ -92,11 +92,23 @@ def _facts(command: str, result: Mapping[str, Any]) -> Iterator[str]:
         yield f"{result['resources']} resources, {results['fail']} violations, {results['waived']} waived"
     if command == "status":
         yield from _status(result)
+    if command == "cost":
+        yield from _cost(result)
+    if command == "validate":
+        passed = [group["passed"] for pool in result["pools"] for group in pool["groups"]]
+        yield f"{passed.count(True)} of {len(passed)} groups of nodes passed"
 
 
 def _changes(changes: Mapping[str, int]) -> str:
     changed = {name: count for name, count in sorted(changes.items()) if name != "same" and count}
     return ", ".join(f"{count} {name}" for name, count in changed.items()) or "no changes"
+
+
+def _cost(result: Mapping[str, Any]) -> Iterator[str]:
+    budget, price = result["budget_usd"], result["price"]
+    yield f"{'above' if price['expected_usd'] > budget else 'within'} the budget of ${budget:,.0f}"
+    if missing := price["not_priced"]:
+        yield f"{len(missing)} without a price, such as {missing[0]}"
 
 
 def _status(result: Mapping[str, Any]) -> Iterator[str]:
