@@ -42,13 +42,14 @@ def _unreachable(stack: FleetStack, base: Path) -> Iterator[Problem]:
         return
     login = next((key for scheme, key in _LOGINS.items() if backend.url.startswith(scheme)), None)
     if login and getattr(stack.client.credentials, login) is None:
-        rule = f"is reached with credentials.{login} of the client, which has none"
+        rule = f"the backend is reached with credentials.{login} of the client, which has none"
         fix = f"Add credentials.{login}, or name a bucket of the client's own cloud."
         yield Problem(f"{where}.url", backend.url, rule, fix, code="backend-without-login")
     for key in ("passphrase", "access_token"):
         source = getattr(backend, key)
         if source and source.file and not (base / source.file).is_file():
-            rule, fix = "is no file", "Create it, or correct the path; it is relative to the fleet file."
+            rule = f"the file of the {key} does not exist"
+            fix = "Create it, or correct the path; it is relative to the fleet file."
             yield Problem(f"{where}.{key}", str(source.file), rule, fix, code="credentials-unusable")
 
 

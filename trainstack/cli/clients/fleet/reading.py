@@ -59,7 +59,8 @@ def listed(
         head = ("client", "stack", "cloud", "region", "environment", "account", "tags")
         print_table(head, [[str(row[name]) for name in head] for row in rows])
         for one in problems:
-            typer.echo(f"{one['client']}: {one['rule']}. {one['fix']} [{one['code']}]", err=True)
+            where = f"{one['client']} ({one['path']})" if one["path"] else one["client"]
+            typer.echo(f"{where}: {one['rule']}. {one['fix']} [{one['code']}]", err=True)
     raise typer.Exit(1 if problems else 0)
 
 
