@@ -121,8 +121,9 @@ def _with_verdicts(found: Sequence[StackEffect], before: Path, after: Path) -> l
 
 
 def _concerning(stack: str, names: Iterable[str]) -> Iterator[str]:
-    """The files among those that decide the values of a stack: its own, and the layer of the client."""
-    return (one for one in names if one == f"Pulumi.{stack}.yaml" or one.startswith("clients/"))
+    """The files among those that decide what a stack is, and how it is judged."""
+    shared = ("clients/", "policies/")
+    return (one for one in names if one == f"Pulumi.{stack}.yaml" or one.startswith(shared))
 
 
 def _is_sound(stack: str, folder: Path) -> bool:

@@ -62,7 +62,8 @@ class UpdateReport:
             yield f"{self.folder.name}: {found.old.version} to {found.new.version}"
         yield from (f"  step    {one.name}" for one in found.steps)
         for effect in self.effects:
-            yield from _effect_lines(effect)
+            yield f"  stack {effect.stack}"
+            yield from [*_effect_lines(effect)] or ["    no change of values, price, plan or verdict"]
         if found.unresolved:
             yield from (f"  markers {name}:{line} of a conflict" for name, line in found.unresolved.items())
             return
@@ -126,7 +127,6 @@ class UpdateReport:
 
 
 def _effect_lines(effect: StackEffect) -> Iterator[str]:
-    yield f"  stack {effect.stack}"
     if effect.conflicts:
         names = ", ".join(effect.conflicts)
         yield f"    conflicts in {names}: your side of them is counted here, and all other changes"
