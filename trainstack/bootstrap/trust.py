@@ -47,7 +47,7 @@ class Pipeline:
 
     issuer: str
     repository: str
-    branch: str = ""
+    branch: str = "main"
 
     @property
     def audience(self) -> str:
@@ -60,9 +60,28 @@ class Pipeline:
         Sources: GitHub documentation, "OpenID Connect reference"; GitLab documentation, "OpenID Connect in
         AWS" (`project_path:{group}/{project}:ref_type:{type}:ref:{branch_name}`).
         """
+        return (
+            f"repo:{self.repository}:environment:{environment(stack)}" if self.by_environment else self.main
+        )
+
+    @property
+    def by_environment(self) -> bool:
+        """Return whether subjects name the environment, so that its approval limits who deploys."""
+        return self.issuer == GITHUB
+
+    @property
+    def main(self) -> str:
+        """The subject of the branch's jobs without an environment: previews after a merge, nightly checks."""
         if self.issuer == GITHUB:
-            return f"repo:{self.repository}:environment:{environment(stack)}"
+            return f"repo:{self.repository}:ref:refs/heads/{self.branch}"
         return f"project_path:{self.repository}:ref_type:branch:ref:{self.branch}"
+
+    @property
+    def previews(self) -> tuple[str, ...]:
+        """Subjects of previews; GitLab's name the branch of the merge request, so that any branch fits."""
+        if self.issuer == GITHUB:
+            return (f"repo:{self.repository}:pull_request", self.main)
+        return (f"project_path:{self.repository}:ref_type:branch:ref:*",)
 
 
 Trust = AgencyRole | AgencyMember | Pipeline

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from infra.errors import UserError
 from infra.stackspec import load_file
 from tests.trainstack.bootstrap.setup import GITHUB, GITLAB, folder, printed
 from trainstack.preflight.gcp.apis import wanted_by
@@ -23,11 +24,16 @@ _LEAST = 15
 
 def commands(script: str) -> list[list[str]]:
     """Every gcloud command of a script, as words."""
-    plain = script.replace('"principal://', "principal://").replace('$number"', "1")
+    # The disjunction of a condition is none of the shell.
+    script = script.replace(" || resource.name", " OR resource.name")
+    plain = script.replace('"principal', "principal").replace('$number"', "1")
     pieces = re.split(r" >/dev/null 2>&1(?:; then)?| \|\| | \| |\n", plain)
     trimmed = (one.strip().removeprefix("if ").removeprefix("number=$(") for one in pieces)
     return [
-        shlex.split(one.removesuffix("')") + "'" * one.endswith("')"))
+        [
+            word.replace(" OR resource.name", " || resource.name")
+            for word in shlex.split(one.removesuffix("')") + "'" * one.endswith("')"))
+        ]
         for one in trimmed
         if one.startswith("gcloud ")
     ]
@@ -68,7 +74,9 @@ def test_a_pipeline_is_one_subject_of_one_repository(tmp_path: Path) -> None:
     made = folder(tmp_path, "small-gcp")
     subject = "repo:acme/stacks:environment:small-gcp"
     (created,) = (words for words in commands(printed(made, *GITHUB)) if "create-oidc" in words)
-    condition = f"assertion.repository == 'acme/stacks' && assertion.sub in ['{subject}']"
+    reads = ("repo:acme/stacks:pull_request", "repo:acme/stacks:ref:refs/heads/main")
+    listed = ", ".join(f"'{one}'" for one in (subject, *reads))
+    condition = f"assertion.repository == 'acme/stacks' && assertion.sub in [{listed}]"
     assert values(created, "--attribute-condition") == [condition]
     assert values(created, "--issuer-uri") == ["https://token.actions.githubusercontent.com"]
     members = [
@@ -78,14 +86,58 @@ def test_a_pipeline_is_one_subject_of_one_repository(tmp_path: Path) -> None:
         for member in values(words, "--member")
     ]
     pool = "/locations/global/workloadIdentityPools/trainstack-acme"
-    assert members == [f"principal://iam.googleapis.com/projects/1{pool}/subject/{subject}"]
+    start = f"principal://iam.googleapis.com/projects/1{pool}/subject/"
+    assert members == [f"{start}{one}" for one in (subject, *reads, reads[1])]
     gitlab = json.loads(printed(made, *GITLAB, "--form", "terraform"))["resource"]
     provider = gitlab["google_iam_workload_identity_pool_provider"]["pipeline"]
-    subject = "project_path:acme/ml/stacks:ref_type:branch:ref:main"
-    wanted = f"assertion.project_path == 'acme/ml/stacks' && assertion.sub in ['{subject}']"
+    wanted = "assertion.project_path == 'acme/ml/stacks' && assertion.ref_type == 'branch'"
     assert provider["attribute_condition"] == wanted
+    trusted = gitlab["google_service_account_iam_member"]
+    branch = "/subject/project_path:acme/ml/stacks:ref_type:branch:ref:main"
+    ends = {
+        "deployer-small-gcp": f"{branch}:environment:small-gcp",
+        "nightly-acme": branch,
+        "preview-acme": "/attribute.repository/acme/ml/stacks",
+    }
+    assert trusted.keys() == ends.keys()
+    for name, end in ends.items():
+        member = trusted[name]["member"]
+        assert member.endswith(end) and ("principalSet" in member) is (name == "preview-acme")
     for text in (printed(made, *GITHUB), json.dumps(gitlab)):
-        assert "principalSet" not in text and "allUsers" not in text
+        assert "allUsers" not in text
+
+
+def test_readers_change_nothing_and_a_deployer_reaches_its_own_state(tmp_path: Path) -> None:
+    made = folder(tmp_path, "small-gcp")
+    resources = json.loads(printed(made, *GITHUB, "--form", "terraform"))["resource"]
+    for name in ("preview-acme", "nightly-acme"):
+        granted = resources["google_project_iam_custom_role"][name]["permissions"]
+        verbs = {one.rpartition(".")[2] for one in granted if one != "serviceusage.services.use"}
+        assert {one for one in verbs if not one.startswith(("get", "list", "search", "export"))} == set()
+        assert "storage.objects.get" not in granted
+        state = resources["google_storage_bucket_iam_member"][name]
+        assert (state["role"], "condition" in state) == ("roles/storage.objectViewer", False)
+        assert resources["google_kms_crypto_key_iam_member"][name]["role"].endswith("cryptoKeyDecrypter")
+    own = [
+        one["condition"]["expression"]
+        for one in resources["google_storage_bucket_iam_member"].values()
+        if one["role"] == "roles/storage.objectUser"
+    ]
+    (condition,) = own
+    names = re.findall(r'"projects/_/buckets/[^/]+/objects/([^"]+)"', condition)
+    assert names == [
+        ".pulumi/stacks/acme/small-gcp.", ".pulumi/history/acme/small-gcp/",
+        ".pulumi/backups/acme/small-gcp/", ".pulumi/locks/organization/acme/small-gcp/", ".pulumi/meta.yaml",
+    ]  # fmt: skip
+    script = printed(made, *GITHUB)
+    flag = f"--condition=expression={condition},title=Own objects"
+    assert shlex.quote(flag) in script
+
+
+def test_subjects_that_google_cloud_refuses_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as error:
+        printed(folder(tmp_path, "small-gcp"), "--gitlab", f"acme/{'a' * 80}")
+    assert [one.code for one in error.value.problems] == ["bootstrap-subject-too-long"]
 
 
 @pytest.mark.parametrize("stack", STACKS)

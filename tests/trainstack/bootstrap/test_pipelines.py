@@ -62,6 +62,17 @@ def test_tokens_of_github_are_those_that_the_roles_ask_for(tmp_path: Path) -> No
     assert provider["client_id_list"] == [ACTION_AUDIENCE]
 
 
+def test_previews_and_nightly_checks_of_github_have_identities(tmp_path: Path) -> None:
+    """Jobs without an environment: their subject is the pull request, or the branch."""
+    document = setup("aws", tmp_path, *GITHUB)
+    main = "repo:acme/stacks:ref:refs/heads/main"
+    preview = trusted(document, "trainstack-acme-preview")
+    assert preview == {"aud": ACTION_AUDIENCE, "sub": ["repo:acme/stacks:pull_request", main]}
+    assert trusted(document, "trainstack-acme-nightly") == {"aud": ACTION_AUDIENCE, "sub": main}
+    on = pipeline("aws", DEPLOY)["on"]
+    assert (on["push"]["branches"], "pull_request" in on) == (["main"], True)
+
+
 def test_tokens_of_gitlab_are_those_that_the_roles_ask_for(tmp_path: Path) -> None:
     document = setup("aws", tmp_path, *GITLAB)
     audience = pipeline("aws", CI)[".trainstack"]["id_tokens"]["TRAINSTACK_TOKEN"]["aud"]

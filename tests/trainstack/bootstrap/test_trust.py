@@ -65,7 +65,7 @@ def trust(made: Path, *words: str) -> dict[str, Any]:
     (role,) = (
         one["Properties"]
         for one in json.loads(printed(made, *words))["Resources"].values()
-        if one["Type"] == "AWS::IAM::Role"
+        if one["Type"] == "AWS::IAM::Role" and one["Properties"]["RoleName"].startswith("deployer-")
     )
     (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
     return dict(statement)

@@ -1,10 +1,16 @@
 """The deployer's roles and the state bucket of an AWS account, as CloudFormation and as Terraform."""
 
+from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.layouts import ClusterLayout
+from trainstack.bootstrap import warnings
 from trainstack.bootstrap.aws import cloudformation
 from trainstack.bootstrap.aws import terraform as terraform_file
-from trainstack.bootstrap.aws.account import account
+from trainstack.bootstrap.aws.account import AwsAccount, account
 from trainstack.bootstrap.stacks import Site
-from trainstack.bootstrap.trust import Trust
+from trainstack.bootstrap.trust import Pipeline, Trust
+
+_EXAMPLE = "123456789012"
+"""The account of the shipped stack files."""
 
 
 def printed(client: str, place: Site, trust: Trust, *, terraform: bool) -> tuple[str, list[str]]:
@@ -12,17 +18,30 @@ def printed(client: str, place: Site, trust: Trust, *, terraform: bool) -> tuple
     made = account(client, place, trust)
     text = terraform_file.render(made) if terraform else cloudformation.render(made)
     uri = f"s3://{made.bucket}?region={place.region}"
-    provider = f"awskms:///{made.alias}?region={place.region}"
-    steps = (
-        "terraform init && terraform apply"
-        if terraform
-        else f"aws cloudformation deploy --stack-name trainstack-{made.client} --region {place.region} "
-        "--capabilities CAPABILITY_NAMED_IAM --template-file FILE"
-    )
+    steps = "terraform init && terraform apply"
+    if not terraform:
+        long = " --s3-bucket BUCKET" if len(text) > cloudformation.MOST_BYTES else ""
+        steps = (
+            f"aws cloudformation deploy --stack-name trainstack-{made.client} --region {place.region} "
+            f"--capabilities CAPABILITY_NAMED_IAM --template-file FILE{long}"
+        )
     notes = [f"The administrator of account {place.name} applies it: {steps}"]
+    if not terraform and len(text) > cloudformation.MOST_BYTES:
+        notes += [
+            "The template is longer than CloudFormation takes from a file: BUCKET is any bucket of the "
+            "administrator in this region. Or print it for fewer stacks with -s, or with --form terraform."
+        ]
+    notes += [f"State: pulumi login '{uri}'"]
     notes += [
-        f"State: pulumi login '{uri}'; new stacks: pulumi stack init NAME --secrets-provider '{provider}'"
+        f"A new stack: pulumi stack init {spec.name} --secrets-provider '{made.secrets_provider(spec)}'"
+        for spec in place.specs
     ]
+    examples = [place.name] if place.name == _EXAMPLE else []
+    if isinstance(trust, Pipeline):
+        arns = [f"arn:aws:iam::{place.name}:role/{one.name}" for one in made.roles("")]
+        notes += warnings.variables([spec.name for spec in place.specs], arns)
+    notes += warnings.of(place, trust, examples=examples, separable=False)
+    notes += _administrators(made)
     if made.unbounded:
         limit = f"on.permissions_boundary: {made.roles_boundary_arn}"
         notes += [
@@ -30,3 +49,16 @@ def printed(client: str, place: Site, trust: Trust, *, terraform: bool) -> tuple
             f"Set `{limit}` in the stack files, then print this again."
         ]
     return text, notes
+
+
+def _administrators(made: AwsAccount) -> list[str]:
+    """Access entries that clusters lack: only `on.admin_arns` reach the API server."""
+    nightly = [one.name for one in made.roles("") if one.name.endswith("-nightly")]
+    notes = []
+    for spec in made.place.specs:
+        assert isinstance(spec.on, AwsSpec)
+        wanted = [f"arn:aws:iam::{made.place.name}:role/{one}" for one in (made.role(spec), *nightly)]
+        missing = [one for one in wanted if one not in spec.on.admin_arns]
+        if isinstance(spec.layout, ClusterLayout) and missing:
+            notes.append(f"Add to on.admin_arns of {spec.name}: {', '.join(missing)}")
+    return notes

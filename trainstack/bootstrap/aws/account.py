@@ -8,16 +8,30 @@ from infra.errors import Problem, UserError
 from infra.naming import sanitize
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
-from trainstack.bootstrap.aws import rights
+from trainstack.bootstrap import state
+from trainstack.bootstrap.aws import readers, rights
 from trainstack.bootstrap.stacks import Site
 from trainstack.bootstrap.trust import AgencyRole, Pipeline, Trust
 
 Document = dict[str, Any]
+_SECRETS = ("kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
+CONTEXT = "stack"
+"""Key of the encryption context of a stack's secrets."""
 SESSION_SECONDS = 4 * 3600
 """Of the deployer: the first `up` of a cluster with its validation takes more than the default hour."""
 _ADDRESSES = 10
 """Most subscribers of a notification (AWS Budgets user guide, "Creating a budget")."""
-_PEOPLE = ("iam:CreateAccessKey", "iam:CreateLoginProfile", "iam:CreateUser", "organizations:*", "account:*")
+_PEOPLE = ("iam:CreateAccessKey", "iam:CreateLoginProfile", "iam:CreateUser")
+_ORGANIZATION = (
+    "account:Accept*", "account:Close*", "account:Delete*", "account:Disable*", "account:Enable*",
+    "account:Put*", "account:Start*", "organizations:Accept*", "organizations:Attach*",
+    "organizations:Cancel*", "organizations:Close*", "organizations:Create*", "organizations:Decline*",
+    "organizations:Delete*", "organizations:Deregister*", "organizations:Detach*", "organizations:Disable*",
+    "organizations:Enable*", "organizations:Invite*", "organizations:Leave*", "organizations:Move*",
+    "organizations:Put*", "organizations:Register*", "organizations:Remove*", "organizations:Tag*",
+    "organizations:Untag*", "organizations:Update*",
+)  # fmt: skip
+"""Changes; `preflight` reads the organization."""
 _OWN = (
     "iam:AttachRolePolicy", "iam:CreatePolicyVersion", "iam:DeletePolicy", "iam:DeletePolicyVersion",
     "iam:DeleteRole", "iam:DeleteRolePermissionsBoundary", "iam:DeleteRolePolicy", "iam:DetachRolePolicy",
@@ -38,12 +52,23 @@ _KEY = ("kms:CreateGrant", "kms:DisableKey", "kms:PutKeyPolicy", "kms:ScheduleKe
 
 
 @dataclass(frozen=True)
+class Role:
+    """A role that a person of the agency or a pipeline assumes."""
+
+    name: str
+    trusted: Document
+    policies: list[Document]
+
+
+@dataclass(frozen=True)
 class AwsAccount:
     """Resources that an administrator creates in the account of a client's stacks."""
 
     client: str
     place: Site
     trust: AgencyRole | Pipeline
+    project: str
+    """The project of Pulumi, which names of objects of the state have."""
 
     @property
     def bucket(self) -> str:
@@ -84,6 +109,30 @@ class AwsAccount:
         """The deployer of a stack, whose name is none that the stack gives."""
         return f"deployer-{sanitize(spec.name, max_length=55)}"
 
+    def roles(self, key: Any) -> list[Role]:
+        """Deployers, and what previews and nightly checks of a pipeline log in as.
+
+        `key`: reference to the ARN of the state's key.
+        """
+        made = [
+            Role(self.role(spec), self.trusted(spec), self.rights(spec, key)) for spec in self.place.specs
+        ]
+        if isinstance(self.trust, Pipeline):
+            bucket, objects = self.bucket_arns
+            read = [
+                _allow([*_READ, "s3:ListBucket"], [bucket]),
+                _allow(["s3:GetObject"], [objects]),
+                _allow(["kms:Decrypt", "kms:DescribeKey"], [key]),
+            ]
+            subjects = {"preview": self.trust.previews, "nightly": (self.trust.main,)}
+            for name, those in subjects.items():
+                found = readers.statements(self.place.specs, audits=name == "nightly")
+                documents = rights.policies([*read, *found])
+                made.append(
+                    Role(f"trainstack-{self.client}-{name}", self._federated(self.trust, those), documents)
+                )
+        return made
+
     def trusted(self, spec: StackSpec) -> Document:
         """The trust policy of a deployer."""
         if isinstance(self.trust, AgencyRole):
@@ -94,49 +143,83 @@ class AwsAccount:
                 "Condition": {"StringEquals": {"sts:ExternalId": self.trust.external_id}},
             }
         else:
-            host = self.trust.issuer.removeprefix("https://")
-            exact = {
-                f"{host}:aud": self.trust.audience,
-                f"{host}:sub": self.trust.subject(spec.name),
-            }
-            statement = {
+            return self._federated(self.trust, (self.trust.subject(spec.name),))
+        return _document(statement)
+
+    def _federated(self, trust: Pipeline, subjects: tuple[str, ...]) -> Document:
+        """The trust policy of a role of a pipeline."""
+        host = trust.issuer.removeprefix("https://")
+        subject: Document = {f"{host}:sub": subjects[0] if len(subjects) == 1 else [*subjects]}
+        audience: Document = {f"{host}:aud": trust.audience}
+        patterns = any("*" in one for one in subjects)
+        condition = {"StringEquals": audience} | (
+            {"StringLike": subject} if patterns else {"StringEquals": audience | subject}
+        )
+        return _document(
+            {
                 "Effect": "Allow",
                 "Principal": {"Federated": f"arn:aws:iam::{self.place.name}:oidc-provider/{host}"},
                 "Action": "sts:AssumeRoleWithWebIdentity",
-                "Condition": {"StringEquals": exact},
+                "Condition": condition,
             }
-        return _document(statement)
+        )
 
     def rights(self, spec: StackSpec, key: Any) -> list[Document]:
         """Policies of a deployer; `key`: reference to the ARN of the state's key."""
-        bucket, objects = self.bucket_arns
-        state = [
+        bucket, _ = self.bucket_arns
+        own = [f"{bucket}/{one}*" for one in state.prefixes(self.project, spec.name)]
+        # Rights to the stack's own keys are rights to all of the account, which have ids in place of names.
+        other = {
+            "kms:ViaService": f"s3.{self.place.region}.amazonaws.com",
+            f"kms:EncryptionContext:{CONTEXT}": spec.name,
+        }
+        found = [
             _allow([*_READ, "s3:ListBucket"], [bucket]),
             # Locks are objects, which are deleted (pulumi pkg/backend/diy/lock.go).
-            _allow(["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], [objects]),
+            _allow(["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], own),
+            _allow(["s3:GetObject", "s3:PutObject"], [f"{bucket}/{state.META}"]),
             _allow(["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey"], [key]),
+            {**_deny(_SECRETS, [key]), "Condition": {"StringNotEquals": other}},
         ]
         limit = _of(spec).permissions_boundary or ""
-        return rights.policies([*state, *rights.statements(spec, limit)])
+        return rights.policies([*found, *rights.statements(spec, limit)])
+
+    def secrets_provider(self, spec: StackSpec) -> str:
+        """The URL for `pulumi stack init --secrets-provider`; its context separates stacks of one key.
+
+        Source: gocloud.dev secrets/awskms/kms.go v0.46, parameters `context_*`.
+        """
+        return f"awskms:///{self.alias}?region={self.place.region}&context_{CONTEXT}={spec.name}"
 
     def deployers_boundary(self, key: Any) -> Document:
         """Denials whatever their policies allow: own rights, users, the protection of the state."""
         account = self.place.name
         own = [
             f"arn:aws:iam::{account}:{kind}"
-            for kind in ("role/deployer-*", "policy/deployer-*", "policy/trainstack-*", "oidc-provider/*")
+            for kind in (
+                "role/deployer-*",
+                "role/trainstack-*",
+                "policy/deployer-*",
+                "policy/trainstack-*",
+                "oidc-provider/*",
+            )
         ]
         providers = ("iam:*OpenIDConnectProvider*",)
         return _document(
-            _allow(["*"], ["*"]), _deny([*_OWN, *providers], own), _deny(_PEOPLE, ["*"]), *self._kept(key)
+            _allow(["*"], ["*"]),
+            _deny([*_OWN, *providers], own),
+            _deny([*_PEOPLE, *_ORGANIZATION], ["*"]),
+            *self._kept(key),
         )
 
     def created_roles_boundary(self, key: Any) -> Document:
         """Limits of the roles of a stack: no change of IAM, no access to the state."""
         others = {"Effect": "Allow", "NotAction": ["iam:*", "organizations:*", "account:*"], "Resource": "*"}
-        reads = ["iam:CreateServiceLinkedRole", "iam:Get*", "iam:List*", "iam:PassRole"]
+        reads = ["iam:CreateServiceLinkedRole", "iam:Get*", "iam:List*"]
+        # Roles of a stack begin with its name: a role that another team keeps is never passed to a service.
+        own = [f"arn:aws:iam::{self.place.name}:role/{spec.name}-*" for spec in self.place.specs]
         no_state = [_deny(["s3:*"], self.bucket_arns), _deny(["kms:*"], [key])]
-        return _document(others, _allow(reads, ["*"]), *no_state)
+        return _document(others, _allow(reads, ["*"]), _allow(["iam:PassRole"], own), *no_state)
 
     def _kept(self, key: Any) -> list[Document]:
         return [_deny(_STATE, self.bucket_arns), _deny(_KEY, [key])]
@@ -167,7 +250,7 @@ def account(client: str, place: Site, trust: Trust) -> AwsAccount:
         raise UserError(
             [Problem("--agency-member", trust.member, rule, fix, code="bootstrap-trust-of-other-cloud")]
         )
-    return AwsAccount(sanitize(client, max_length=39), place, trust)
+    return AwsAccount(sanitize(client, max_length=39), place, trust, client)
 
 
 def _of(spec: StackSpec) -> AwsSpec:

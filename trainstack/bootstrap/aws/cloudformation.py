@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, Final
 
 from trainstack.bootstrap.aws.account import SESSION_SECONDS, AwsAccount
 from trainstack.bootstrap.trust import Pipeline
@@ -12,8 +12,12 @@ _KEY = {"Fn::GetAtt": ["StateKey", "Arn"]}
 _KEPT = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
 
 
+MOST_BYTES: Final = 51_200
+"""Of a template without a bucket (AWS CloudFormation user guide, "Quotas")."""
+
+
 def render(account: AwsAccount) -> str:
-    """The template, as JSON."""
+    """The template, as JSON; without indentation where it would be too long with it."""
     resources = {**_state(account), **_boundaries(account), "Budget": _budget(account)}
     template: dict[str, Any] = {
         "AWSTemplateFormatVersion": "2010-09-09",
@@ -34,25 +38,26 @@ def render(account: AwsAccount) -> str:
             "Type": "AWS::IAM::OIDCProvider", "Condition": "NewProvider", "Properties": properties
         }  # fmt: skip
     outputs: dict[str, Any] = {"Backend": {"Value": f"s3://{account.bucket}?region={account.place.region}"}}
-    for spec in account.place.specs:
-        word = "".join(part.capitalize() for part in re.findall(r"[A-Za-z0-9]+", spec.name))
-        name = account.role(spec)
-        for number, document in enumerate(account.rights(spec, _KEY), 1):
+    for made in account.roles(_KEY):
+        word = "".join(part.capitalize() for part in re.findall(r"[A-Za-z0-9]+", made.name))
+        for number, document in enumerate(made.policies, 1):
             policy = {
-                "ManagedPolicyName": f"{name}-{number}",
+                "ManagedPolicyName": f"{made.name}-{number}",
                 "PolicyDocument": document,
-                "Roles": [{"Ref": f"Deployer{word}"}],
+                "Roles": [{"Ref": word}],
             }
             resources[f"Policy{word}{number}"] = {"Type": "AWS::IAM::ManagedPolicy", "Properties": policy}
         role = {
-            "RoleName": name,
-            "AssumeRolePolicyDocument": account.trusted(spec),
+            "RoleName": made.name,
+            "AssumeRolePolicyDocument": made.trusted,
             "PermissionsBoundary": {"Ref": "DeployersBoundary"},
             "MaxSessionDuration": SESSION_SECONDS,
         }
-        resources[f"Deployer{word}"] = {"Type": "AWS::IAM::Role", "Properties": role}
-        outputs[f"Deployer{word}Arn"] = {"Value": {"Fn::GetAtt": [f"Deployer{word}", "Arn"]}}
-    return json.dumps({**template, "Resources": resources, "Outputs": outputs}, indent=1) + "\n"
+        resources[word] = {"Type": "AWS::IAM::Role", "Properties": role}
+        outputs[f"{word}Arn"] = {"Value": {"Fn::GetAtt": [word, "Arn"]}}
+    found = {**template, "Resources": resources, "Outputs": outputs}
+    text = json.dumps(found, indent=1) + "\n"
+    return text if len(text) <= MOST_BYTES else json.dumps(found, separators=(",", ":")) + "\n"
 
 
 def _state(account: AwsAccount) -> dict[str, Any]:
@@ -78,9 +83,9 @@ def _state(account: AwsAccount) -> dict[str, Any]:
     alias = {"AliasName": account.alias, "TargetKeyId": {"Ref": "StateKey"}}
     return {
         "StateKey": {"Type": "AWS::KMS::Key", **_KEPT, "Properties": key},
-        "StateKeyAlias": {"Type": "AWS::KMS::Alias", "Properties": alias},
+        "StateKeyAlias": {"Type": "AWS::KMS::Alias", **_KEPT, "Properties": alias},
         "StateBucket": {"Type": "AWS::S3::Bucket", **_KEPT, "Properties": bucket},
-        "StateBucketPolicy": {"Type": "AWS::S3::BucketPolicy", "Properties": policy},
+        "StateBucketPolicy": {"Type": "AWS::S3::BucketPolicy", **_KEPT, "Properties": policy},
     }
 
 

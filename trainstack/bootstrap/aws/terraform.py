@@ -1,6 +1,7 @@
 """The account's resources as a Terraform configuration in JSON."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from trainstack.bootstrap.aws.account import SESSION_SECONDS, AwsAccount
@@ -22,7 +23,13 @@ def render(account: AwsAccount) -> str:
                 "lifecycle": _KEPT,
             }
         },
-        "aws_kms_alias": {"state": {"name": account.alias, "target_key_id": "${aws_kms_key.state.key_id}"}},
+        "aws_kms_alias": {
+            "state": {
+                "name": account.alias,
+                "target_key_id": "${aws_kms_key.state.key_id}",
+                "lifecycle": _KEPT,
+            }
+        },
         **_bucket(account),
         "aws_iam_policy": {
             "deployers": {"name": account.boundary, "policy": json.dumps(account.deployers_boundary(_KEY))},
@@ -53,23 +60,29 @@ def render(account: AwsAccount) -> str:
                 "client_id_list": [account.trust.audience],
             }
         }
-    for spec in place.specs:
-        name = account.role(spec)
+    for name in _roles(account, resources):
+        found["output"][name] = {"value": f"${{aws_iam_role.{name}.arn}}"}
+    return json.dumps({**found, "resource": resources}, indent=1) + "\n"
+
+
+def _roles(account: AwsAccount, resources: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """Add the roles with their policies; their names."""
+    for made in account.roles(_KEY):
+        name = made.name
         resources["aws_iam_role"][name] = {
             "name": name,
-            "assume_role_policy": json.dumps(account.trusted(spec)),
+            "assume_role_policy": json.dumps(made.trusted),
             "permissions_boundary": "${aws_iam_policy.deployers.arn}",
             "max_session_duration": SESSION_SECONDS,
         }
-        for number, document in enumerate(account.rights(spec, _KEY), 1):
+        for number, document in enumerate(made.policies, 1):
             one = f"{name}-{number}"
             resources["aws_iam_policy"][one] = {"name": one, "policy": json.dumps(document)}
             resources["aws_iam_role_policy_attachment"][one] = {
                 "role": f"${{aws_iam_role.{name}.name}}",
                 "policy_arn": f"${{aws_iam_policy.{one}.arn}}",
             }
-        found["output"][name] = {"value": f"${{aws_iam_role.{name}.arn}}"}
-    return json.dumps({**found, "resource": resources}, indent=1) + "\n"
+        yield name
 
 
 def _bucket(account: AwsAccount) -> dict[str, Any]:

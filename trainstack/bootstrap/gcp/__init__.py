@@ -1,10 +1,16 @@
 """The deployer's service accounts and the state bucket of a project, as a gcloud script and as Terraform."""
 
+from trainstack.bootstrap import warnings
 from trainstack.bootstrap.gcp import gcloud
 from trainstack.bootstrap.gcp import terraform as terraform_file
 from trainstack.bootstrap.gcp.project import project
 from trainstack.bootstrap.stacks import Site
-from trainstack.bootstrap.trust import Trust
+from trainstack.bootstrap.trust import Pipeline, Trust
+
+_EXAMPLES = frozenset(
+    {"012345-6789AB-CDEF01", "example-ml-dev", "example-ml-prod", "example-ml-jobs", "example-ml-small"}
+)
+"""Billing account and project of the shipped stack files."""
 
 
 def printed(client: str, place: Site, trust: Trust, *, terraform: bool) -> tuple[str, list[str]]:
@@ -12,7 +18,13 @@ def printed(client: str, place: Site, trust: Trust, *, terraform: bool) -> tuple
     made = project(client, place, trust)
     text = terraform_file.render(made) if terraform else gcloud.render(made)
     steps = "terraform init && terraform apply" if terraform else "sh FILE"
+    values = [place.name, *made.billing_accounts]
+    examples = [one for one in values if one in _EXAMPLES]
+    emails = [made.email(one.account) for one in made.identities()]
+    named = isinstance(trust, Pipeline)
     return text, [
+        *(warnings.variables([spec.name for spec in place.specs], emails) if named else ()),
+        *warnings.of(place, trust, examples=examples, separable=True),
         f"The administrator of project {place.name} applies it: {steps}",
         f"State: pulumi login gs://{made.bucket}; new stacks: pulumi stack init NAME "
         f"--secrets-provider 'gcpkms://{made.key}'",

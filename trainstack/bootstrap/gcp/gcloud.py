@@ -3,15 +3,14 @@
 import shlex
 from collections.abc import Iterator
 
-from infra.stackspec import StackSpec
 from trainstack.bootstrap.gcp.project import (
     BILLING_ROLE,
     CATEGORY,
     KEY,
     KEY_RING,
-    KEY_ROLE,
-    STATE_ROLE,
     GcpProject,
+    Identity,
+    principal,
 )
 from trainstack.bootstrap.trust import Pipeline
 
@@ -48,8 +47,8 @@ def _lines(project: GcpProject) -> Iterator[str]:
     yield _command("storage", "buckets", "update", bucket, "--versioning", *protected)
     if isinstance(project.trust, Pipeline):
         yield from _federation(project, project.trust)
-    for spec in project.place.specs:
-        yield from _deployer(project, spec)
+    for one in project.identities():
+        yield from _identity(project, one)
     yield "\n# The contact of the budget."
     for address in project.place.emails:
         listed = _command("essential-contacts", "list", here, "--format=value(email)")
@@ -60,7 +59,7 @@ def _lines(project: GcpProject) -> Iterator[str]:
 
 
 def _federation(project: GcpProject, trust: Pipeline) -> Iterator[str]:
-    yield "\n# Tokens of one repository, for its environments or its branch alone."
+    yield "\n# Tokens of one repository, for its deployments, previews and nightly checks alone."
     place = ("--location=global", f"--project={project.place.name}")
     yield _made(("iam", "workload-identity-pools"), project.pool, place)
     mapping = ",".join(f"{key}={value}" for key, value in project.attributes(trust).items())
@@ -72,41 +71,39 @@ def _federation(project: GcpProject, trust: Pipeline) -> Iterator[str]:
     yield _command(*group, "update-oidc", "pipeline", *in_pool, f"--issuer-uri={trust.issuer}", *values)
 
 
-def _deployer(project: GcpProject, spec: StackSpec) -> Iterator[str]:
-    name, email, role = project.place.name, project.email(spec), project.role(spec)
+def _identity(project: GcpProject, one: Identity) -> Iterator[str]:
+    name = project.place.name
+    email = project.email(one.account)
     here, member = f"--project={name}", f"--member=serviceAccount:{email}"
-    yield f"\n# The deployer of {spec.name}."
-    rights = f"--permissions={','.join(project.rights(spec))}"
-    title = f"--title=Deployer of {spec.name}"
-    described = _command("iam", "roles", "describe", role, here)
-    changed = _command("iam", "roles", "update", role, here, title, rights, "--quiet")
-    created = _command("iam", "roles", "create", role, here, title, rights, "--stage=GA")
+    yield f"\n# {one.title}."
+    rights = f"--permissions={','.join(one.permissions)}"
+    title = f"--title={one.title}"
+    described = _command("iam", "roles", "describe", one.role, here)
+    changed = _command("iam", "roles", "update", one.role, here, title, rights, "--quiet")
+    created = _command("iam", "roles", "create", one.role, here, title, rights, "--stage=GA")
     yield f"if {described} >/dev/null 2>&1; then\n  {changed}\nelse\n  {created}\nfi"
     account = ("iam", "service-accounts")
     shown = _command(*account, "describe", email, here)
-    created = _command(
-        *account, "create", project.deployer(spec), f"--display-name=Deployer of {spec.name}", here
-    )
+    created = _command(*account, "create", one.account, f"--display-name={one.title}", here)
     yield f"{shown} >/dev/null 2>&1 || {created}"
-    bound = "add-iam-policy-binding"
-    yield _command(
-        "projects", bound, name, member, f"--role=projects/{name}/roles/{role}", "--condition=None"
-    )
-    for billing in project.billing_accounts:
+    bound, always = "add-iam-policy-binding", "--condition=None"
+    yield _command("projects", bound, name, member, f"--role=projects/{name}/roles/{one.role}", always)
+    for billing in project.billing_accounts if one.deploys else ():
         yield _command("billing", "accounts", bound, billing, member, f"--role={BILLING_ROLE}")
     bucket = f"gs://{project.bucket}"
-    yield _command("storage", "buckets", bound, bucket, member, f"--role={STATE_ROLE}")
+    for role, condition in one.bucket:
+        limit = f"--condition=expression={condition},title=Own objects" if condition else always
+        yield _command("storage", "buckets", bound, bucket, member, f"--role={role}", limit)
     place = (f"--keyring={KEY_RING}", f"--location={project.place.region}", here)
-    yield _command("kms", "keys", bound, KEY, *place, member, f"--role={KEY_ROLE}")
-    if isinstance(project.trust, Pipeline):
-        pool = f"/locations/global/workloadIdentityPools/{project.pool}/subject/"
-        subject = shlex.quote(pool + project.trust.subject(spec.name))
-        identity = f'"principal://iam.googleapis.com/projects/$number"{subject}'
-        role = "roles/iam.workloadIdentityUser"
-        yield f"{_command(*account, bound, email, here, f'--role={role}')} --member={identity}"
-    else:
-        role = "roles/iam.serviceAccountTokenCreator"
-        yield _command(*account, bound, email, here, f"--member={project.trust.member}", f"--role={role}")
+    yield _command("kms", "keys", bound, KEY, *place, member, f"--role={one.key}")
+    for who in one.members:
+        use = _command(*account, bound, email, here, f"--role={one.use}")
+        if isinstance(project.trust, Pipeline):
+            start = principal("principal://iam.googleapis.com/projects/$number", who).removesuffix(who)
+            rest = shlex.quote(f"/locations/global/workloadIdentityPools/{project.pool}{who}")
+            yield f'{use} --member="{start}"{rest}'
+        else:
+            yield f"{use} {shlex.quote(f'--member={who}')}"
 
 
 def _made(group: tuple[str, ...], name: str, where: tuple[str, ...], more: tuple[str, ...] = ()) -> str:

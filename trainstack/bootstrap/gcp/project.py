@@ -1,6 +1,7 @@
 """Resources of the project: their names, roles and conditions, whichever the form."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from infra.errors import Problem, UserError
@@ -8,14 +9,27 @@ from infra.naming import sanitize
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from trainstack.bootstrap.stacks import Site
-from trainstack.bootstrap.trust import GITHUB, AgencyMember, Pipeline, Trust
+from trainstack.bootstrap.state import META, prefixes
+from trainstack.bootstrap.trust import GITHUB, AgencyMember, Pipeline, Trust, environment
+from trainstack.collect.gcp.rights import rights as rights_of_audit
 from trainstack.preflight.gcp import apis
 from trainstack.preflight.gcp.permissions import permissions
 from trainstack.preflight.gcp.roles import rights
 
 BILLING_ROLE = "roles/billing.costsManager"
+BUCKET_ROLE = "roles/storage.legacyBucketReader"
+"""Of names of objects, which have no condition: a list is a request on the bucket."""
 STATE_ROLE = "roles/storage.objectUser"
+STATE_READER = "roles/storage.objectViewer"
 KEY_ROLE = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+KEY_READER = "roles/cloudkms.cryptoKeyDecrypter"
+_FEDERATED = "roles/iam.workloadIdentityUser"
+_LONGEST_SUBJECT = 127
+"""Bytes of `google.subject` (Workload Identity Federation, "Attribute mappings")."""
+_READS = re.compile(r"\.(get|list|getIamPolicy)$")
+_COUNT = "serviceusage.services.use"
+_CONTENT = frozenset({"storage.objects.get"})
+"""Reads of data, which previews and checks of a project do without."""
 KEY_RING, KEY = "trainstack", "state"
 CATEGORY = "billing"
 """Notifications of the budget contact (Essential Contacts API, NotificationCategory)."""
@@ -27,12 +41,33 @@ _APIS = (
 
 
 @dataclass(frozen=True)
+class Identity:
+    """A service account, what it may do, and who may act as it."""
+
+    account: str
+    title: str
+    role: str
+    permissions: list[str]
+    members: tuple[str, ...]
+    """Subjects of the pool (`/subject/...`, `/attribute...`) for a pipeline, else a whole member."""
+    use: str
+    """Role of the members on the account."""
+    bucket: tuple[tuple[str, str], ...]
+    """Roles on the bucket of the state with their conditions; an empty one is none."""
+    key: str
+    """Role on the key of the state."""
+    deploys: bool
+
+
+@dataclass(frozen=True)
 class GcpProject:
     """Resources that an administrator creates in the project of a client's stacks."""
 
     client: str
     place: Site
     trust: AgencyMember | Pipeline
+    project: str
+    """The project of Pulumi, which names of objects of the state have."""
 
     @property
     def bucket(self) -> str:
@@ -64,9 +99,9 @@ class GcpProject:
         """The id of a stack's service account, of 6 to 30 characters."""
         return sanitize(f"deployer-{spec.name}", max_length=30)
 
-    def email(self, spec: StackSpec) -> str:
-        """Its address."""
-        return f"{self.deployer(spec)}@{self.place.name}.iam.gserviceaccount.com"
+    def email(self, account: str) -> str:
+        """The address of a service account."""
+        return f"{account}@{self.place.name}.iam.gserviceaccount.com"
 
     def role(self, spec: StackSpec) -> str:
         """The id of a stack's custom role: letters, digits, periods and underscores."""
@@ -77,20 +112,81 @@ class GcpProject:
         return sorted({*permissions(spec), *rights()["project"]})
 
     def attributes(self, trust: Pipeline) -> dict[str, str]:
-        """Claims of a token that the pool keeps."""
-        claim = "repository" if trust.issuer == GITHUB else "project_path"
-        return {"google.subject": "assertion.sub", "attribute.repository": f"assertion.{claim}"}
+        """Claims of a token that the pool keeps; a subject of GitLab gets the environment of its job.
+
+        Source: GitLab documentation, "ID token authentication", claim `environment`, which is optional.
+        """
+        if trust.issuer == GITHUB:
+            return {"google.subject": "assertion.sub", "attribute.repository": "assertion.repository"}
+        named = 'has(assertion.environment) ? ":environment:" + assertion.environment : ""'
+        return {
+            "google.subject": f"assertion.sub + ({named})",
+            "attribute.repository": "assertion.project_path",
+        }
+
+    def subject(self, trust: Pipeline, spec: StackSpec) -> str:
+        """The subject in the pool of the deployments of a stack."""
+        subject = trust.subject(spec.name)
+        return subject if trust.by_environment else f"{subject}:environment:{environment(spec.name)}"
+
+    def identities(self) -> list[Identity]:
+        """Deployers, and what previews and nightly checks of a pipeline log in as."""
+        made = [self._deployer(spec) for spec in self.place.specs]
+        if isinstance(self.trust, Pipeline):
+            previews = tuple(f"/subject/{one}" for one in self.trust.previews)
+            if any("*" in one for one in previews):
+                previews = (f"/attribute.repository/{self.trust.repository}",)
+            made.append(self._reader("preview", previews, ()))
+            audited = [*rights_of_audit()["project"]]
+            made.append(self._reader("nightly", (f"/subject/{self.trust.main}",), audited))
+        return made
+
+    def _deployer(self, spec: StackSpec) -> Identity:
+        if isinstance(self.trust, Pipeline):
+            members, use = (f"/subject/{self.subject(self.trust, spec)}",), _FEDERATED
+        else:
+            members, use = (self.trust.member,), "roles/iam.serviceAccountTokenCreator"
+        objects = f"projects/_/buckets/{self.bucket}/objects/"
+        own = [f'resource.name.startsWith("{objects}{one}")' for one in prefixes(self.project, spec.name)]
+        condition = " || ".join([*own, f'resource.name == "{objects}{META}"'])
+        return Identity(
+            self.deployer(spec), f"Deployer of {spec.name}", self.role(spec), self.rights(spec), members, use,
+            ((BUCKET_ROLE, ""), (STATE_ROLE, condition)), KEY_ROLE, deploys=True,
+        )  # fmt: skip
+
+    def _reader(self, name: str, members: tuple[str, ...], more: Sequence[str]) -> Identity:
+        asked = {*rights()["project"], *more}
+        for spec in self.place.specs:
+            asked |= {*permissions(spec)}
+        reads = sorted(one for one in asked - _CONTENT if _READS.search(one) or one in {*more, _COUNT})
+        role = "trainstackReads_" + re.sub(
+            r"[^a-z0-9]", "_", sanitize(f"{self.client}-{name}", max_length=40)
+        )
+        return Identity(
+            sanitize(f"{name}-{self.client}", max_length=30), f"Reader of {self.client}, {name}", role, reads,
+            members, _FEDERATED, ((STATE_READER, ""),), KEY_READER, deploys=False,
+        )  # fmt: skip
 
     def condition(self, trust: Pipeline) -> str:
-        """The condition on tokens: this repository, and one of the environments or the branch.
+        """The condition on tokens: this repository, and the subjects of its deployments, previews and checks.
+
+        Those of GitLab's previews are of any branch.
 
         Source: Google Cloud documentation, "Configure Workload Identity Federation with deployment
         pipelines".
         """
         claim = self.attributes(trust)["attribute.repository"]
-        subjects = sorted({trust.subject(spec.name) for spec in self.place.specs})
-        listed = ", ".join(f"'{one}'" for one in subjects)
-        return f"{claim} == '{trust.repository}' && assertion.sub in [{listed}]"
+        repository = f"{claim} == '{trust.repository}'"
+        if any("*" in one for one in trust.previews):
+            return f"{repository} && assertion.ref_type == 'branch'"
+        deployers = {trust.subject(spec.name) for spec in self.place.specs}
+        listed = ", ".join(f"'{one}'" for one in sorted({*deployers, *trust.previews, trust.main}))
+        return f"{repository} && assertion.sub in [{listed}]"
+
+
+def principal(pool: str, who: str) -> str:
+    """The member of IAM for a subject, or for the tokens that share an attribute."""
+    return (pool if who.startswith("/subject/") else pool.replace("principal:", "principalSet:")) + who
 
 
 def project(client: str, place: Site, trust: Trust) -> GcpProject:
@@ -101,7 +197,16 @@ def project(client: str, place: Site, trust: Trust) -> GcpProject:
         raise UserError(
             [Problem("--agency-role", trust.arn, rule, fix, code="bootstrap-trust-of-other-cloud")]
         )
-    return GcpProject(sanitize(client, max_length=39), place, trust)
+    made = GcpProject(sanitize(client, max_length=39), place, trust, client)
+    if isinstance(trust, Pipeline):
+        longest = max((made.subject(trust, spec) for spec in place.specs), key=len)
+        if len(longest) > _LONGEST_SUBJECT:
+            rule = f"makes subjects of more than {_LONGEST_SUBJECT} characters, such as {longest}"
+            fix = "Use a shorter path, branch or name of the stack."
+            raise UserError(
+                [Problem("--gitlab", trust.repository, rule, fix, code="bootstrap-subject-too-long")]
+            )
+    return made
 
 
 def _of(spec: StackSpec) -> GcpSpec:

@@ -3,15 +3,15 @@
 import json
 from typing import Any
 
-from infra.stackspec import StackSpec
 from trainstack.bootstrap.gcp.project import (
     BILLING_ROLE,
     CATEGORY,
     KEY,
     KEY_RING,
     KEY_ROLE,
-    STATE_ROLE,
     GcpProject,
+    Identity,
+    principal,
 )
 from trainstack.bootstrap.trust import Pipeline
 
@@ -39,8 +39,8 @@ def render(project: GcpProject) -> str:
     }
     if isinstance(project.trust, Pipeline):
         resources |= _federation(project, project.trust)
-    for spec in project.place.specs:
-        for kind, made in _deployer(project, spec).items():
+    for one in project.identities():
+        for kind, made in _identity(project, one).items():
             resources.setdefault(kind, {}).update(made)
     found: dict[str, Any] = {
         "terraform": {
@@ -112,48 +112,44 @@ def _federation(project: GcpProject, trust: Pipeline) -> Resources:
     }
 
 
-def _deployer(project: GcpProject, spec: StackSpec) -> Resources:
-    name, word = project.place.name, project.deployer(spec)
+def _identity(project: GcpProject, one: Identity) -> Resources:
+    name, word = project.place.name, one.account
     member = f"serviceAccount:${{google_service_account.{word}.email}}"
-    if isinstance(project.trust, Pipeline):
-        pool = "${google_iam_workload_identity_pool.pipeline.name}"
-        subject = project.trust.subject(spec.name)
-        trusted = f"principal://iam.googleapis.com/{pool}/subject/{subject}"
-        use = "roles/iam.workloadIdentityUser"
-    else:
-        trusted, use = project.trust.member, "roles/iam.serviceAccountTokenCreator"
+    account = f"${{google_service_account.{word}.name}}"
+    pool = "principal://iam.googleapis.com/${google_iam_workload_identity_pool.pipeline.name}"
     key, bucket = "${google_kms_crypto_key.state.id}", "${google_storage_bucket.state.name}"
-    title = f"Deployer of {spec.name}"
+    role = {
+        "project": name, "role_id": one.role, "title": one.title, "permissions": one.permissions
+    }  # fmt: skip
+    granted = {
+        "project": name, "role": f"${{google_project_iam_custom_role.{word}.id}}", "member": member
+    }  # fmt: skip
+    used = {
+        _numbered(word, number): {
+            "service_account_id": account,
+            "role": one.use,
+            "member": principal(pool, who) if isinstance(project.trust, Pipeline) else who,
+        }
+        for number, who in enumerate(one.members)
+    }
+    state = {}
+    for number, (state_role, condition) in enumerate(one.bucket):
+        state[_numbered(word, number)] = {"bucket": bucket, "role": state_role, "member": member} | (
+            {"condition": {"title": "Own objects", "expression": condition}} if condition else {}
+        )
     return {
-        "google_service_account": {word: {"project": name, "account_id": word, "display_name": title}},
-        "google_project_iam_custom_role": {
-            word: {
-                "project": name,
-                "role_id": project.role(spec),
-                "title": title,
-                "permissions": project.rights(spec),
-            }
-        },
-        "google_project_iam_member": {
-            word: {
-                "project": name,
-                "role": f"${{google_project_iam_custom_role.{word}.id}}",
-                "member": member,
-            }
-        },
+        "google_service_account": {word: {"project": name, "account_id": word, "display_name": one.title}},
+        "google_project_iam_custom_role": {word: role},
+        "google_project_iam_member": {word: granted},
         "google_billing_account_iam_member": {
             f"{word}-{number}": {"billing_account_id": billing, "role": BILLING_ROLE, "member": member}
-            for number, billing in enumerate(project.billing_accounts, 1)
+            for number, billing in enumerate(project.billing_accounts if one.deploys else (), 1)
         },
-        "google_storage_bucket_iam_member": {word: {"bucket": bucket, "role": STATE_ROLE, "member": member}},
-        "google_kms_crypto_key_iam_member": {
-            word: {"crypto_key_id": key, "role": KEY_ROLE, "member": member}
-        },
-        "google_service_account_iam_member": {
-            word: {
-                "service_account_id": f"${{google_service_account.{word}.name}}",
-                "role": use,
-                "member": trusted,
-            }
-        },
+        "google_storage_bucket_iam_member": state,
+        "google_kms_crypto_key_iam_member": {word: {"crypto_key_id": key, "role": one.key, "member": member}},
+        "google_service_account_iam_member": used,
     }
+
+
+def _numbered(word: str, number: int) -> str:
+    return f"{word}-{number + 1}" if number else word

@@ -1,0 +1,32 @@
+"""Notes for the reader of the printed file: variables of pipelines, and what is left to judge."""
+
+from collections.abc import Iterator, Sequence
+
+from trainstack.bootstrap.stacks import Site
+from trainstack.bootstrap.trust import Pipeline, Trust, environment
+
+
+def variables(stacks: Sequence[str], identities: Sequence[str]) -> Iterator[str]:
+    """Variables of the rendered pipelines: `identities` are deployers of the stacks, then the two readers."""
+    *deployers, preview, nightly = identities
+    for stack, one in zip(stacks, deployers, strict=True):
+        yield f"Variable of the environment {environment(stack)}: TRAINSTACK_DEPLOY_IDENTITY={one}"
+    yield f"Variable of the repository: TRAINSTACK_PREVIEW_IDENTITY={preview}"
+    yield f"Variable of the repository: TRAINSTACK_NIGHTLY_IDENTITY={nightly}"
+
+
+def of(place: Site, trust: Trust, *, examples: Sequence[str], separable: bool) -> Iterator[str]:
+    """Warnings of a place, one a line.
+
+    `examples`: values of the shipped stack files that stand for the client's own. `separable`: whether the
+    cloud can tell deployments of GitLab by their environment.
+    """
+    left = [*examples, *(one for one in place.emails if one.endswith("@example.com"))]
+    if left:
+        yield f"Examples of the shipped stack files are still in: {', '.join(left)}. Replace them first."
+    if isinstance(trust, Pipeline) and not trust.by_environment and not separable:
+        yield (
+            f"Every job of {trust.repository} on {trust.branch} can log in as any of these deployers: AWS "
+            "reads no environment in tokens of GitLab, so approvals delay a deployment, but do not limit the "
+            "role. Protect the branch; give the stacks a project or an account each."
+        )
