@@ -38,6 +38,16 @@ class Missing:
     why: str
 
 
+UNREAD = "the state cannot be read"
+"""Gap of the parts that are made from the state, whose own gap has the reason."""
+
+
+def is_missing(error: UserError | SetupError) -> bool:
+    """Return whether the backend answered that it has no such stack."""
+    found = error.codes if isinstance(error, UserError) else ()
+    return [code for code, _ in found] == ["stack-not-found"]
+
+
 @dataclass(frozen=True)
 class StackFacts:
     """Facts of one stack."""
@@ -78,17 +88,11 @@ class StackFacts:
 
         A backend that has no such stack is read: its state is absent.
         """
-        if self.unread is not None and not self.is_new:
+        if self.unread is not None and not is_missing(self.unread):
             return "unknown"
         if self.source != "state":
             return "absent"
         return "deployed" if self.outputs else "unfinished"
-
-    @property
-    def is_new(self) -> bool:
-        """Return whether the backend answers that it has no such stack."""
-        found = self.unread.codes if isinstance(self.unread, UserError) else ()
-        return [code for code, _ in found] == ["stack-not-found"]
 
     @property
     def deployed(self) -> Sequence[Row]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from infra.catalog.durations import durations
 from trainstack.dossier.architecture.parts import name_of, of_type
-from trainstack.dossier.facts import Missing, StackFacts
+from trainstack.dossier.facts import UNREAD, Missing, StackFacts
 from trainstack.dossier.money import pools_of
 from trainstack.forecast import forecast
 
@@ -13,7 +13,10 @@ from trainstack.forecast import forecast
 def deploy_document(facts: StackFacts) -> dict[str, Any]:
     """Seconds to create the stack in the real cloud, with the critical path."""
     if not facts.resources:
-        return {"known": False, "why": facts.why or "the stack has no resources"}
+        return {
+            "known": False,
+            "why": UNREAD if facts.state == "unknown" else facts.why or "the stack has no resources",
+        }
     expected = forecast(facts.resources, durations())
     return {
         "known": True,

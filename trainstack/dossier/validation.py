@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainstack.dossier.facts import StackFacts, ValidationResult
+from trainstack.dossier.facts import UNREAD, StackFacts, ValidationResult
 
 Result = Mapping[str, Any]
 _COLLECTIVES = "collective."
@@ -19,7 +19,7 @@ def document(facts: StackFacts) -> dict[str, Any]:
     names = dict.fromkeys([*wanted, *gates, *results])
     pools = [_pool(name, gates.get(name), results.get(name)) for name in names]
     if facts.state == "unknown":
-        pools = [{**one, "state": "unknown", "read_error": facts.why} for one in pools]
+        pools = [{**one, "state": "unknown", "read_error": UNREAD} for one in pools]
     return {
         "verdict": "unknown" if facts.state == "unknown" else _verdict([one["state"] for one in pools]),
         "passed": sum(one["state"] == "passed" for one in pools),

@@ -19,6 +19,7 @@ from tests.trainstack.dossier.given import STACKS, facts
 from trainstack.cli.app import app
 from trainstack.cli.clients.collected import Wanted, collect
 from trainstack.dossier.document import document
+from trainstack.dossier.facts import UNREAD
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +71,7 @@ def test_a_state_that_cannot_be_read_has_a_page_and_the_exit_code_of_status(
     made = checked(done.stdout)
     assert (done.exit_code, made["state"]) == (code, "unknown")
     assert made["state_why"] and made["state_why"] in html.unescape(page.read_text())
-    assert made["drift"]["why"] == made["state_why"]
+    assert made["drift"]["why"] == made["deploy"]["why"] == UNREAD
     assert made["state_why"] in " ".join(done.stderr.split())
     of_status = CliRunner().invoke(app, ["status", "-s", "dev-aws"])
     assert isinstance(of_status.exception, UserError if code == ExitCode.USAGE else SetupError)

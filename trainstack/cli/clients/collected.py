@@ -30,7 +30,7 @@ from trainstack.cli.advise import count
 from trainstack.cli.clouds.choice import services_of
 from trainstack.cli.operations.results import UnreadableError, read, uri_of
 from trainstack.cli.operations.session import open_engine
-from trainstack.dossier.facts import Missing, Source, StackFacts, ValidationResult
+from trainstack.dossier.facts import UNREAD, Missing, Source, StackFacts, ValidationResult, is_missing
 from trainstack.stamp.client import AUDIT, WAIVERS
 
 if TYPE_CHECKING:
@@ -91,6 +91,11 @@ class _Deployed:
     rehearsal: Rehearsal | None = None
     unread: UserError | SetupError | None = None
     """Why the state was not read."""
+
+    @property
+    def gap(self) -> str:
+        """The gap of the parts that are made from the resources."""
+        return UNREAD if self.unread and not is_missing(self.unread) else self.why
 
 
 def collect(wanted: Wanted) -> StackFacts:
@@ -211,7 +216,7 @@ def _audit(
     Raises UserError for files of the policies that are wrong.
     """
     if not deployed.rows:
-        return Missing(deployed.why or "the stack has no resources"), {}
+        return Missing(deployed.gap or "the stack has no resources"), {}
     with tempfile.TemporaryDirectory() as folder:
         path, bundle = Path(folder, f"{wanted.stack}.json"), Path(folder, "evidence")
         path.write_text(json.dumps(deployed.file), encoding="utf-8")
@@ -252,7 +257,7 @@ def _versions(wanted: Wanted, loaded: LoadedSpec | None) -> "Sequence[Pinned] | 
 
 def _drift(wanted: Wanted, deployed: _Deployed) -> Sequence[DriftStep] | Missing:
     if deployed.source != "state" or deployed.engine is None:
-        return Missing(deployed.why if deployed.unread else "nothing is deployed")
+        return Missing(deployed.gap if deployed.unread else "nothing is deployed")
     if not wanted.drift:
         return Missing("not compared (--no-drift)")
     plan = RefreshPlan()
