@@ -249,6 +249,16 @@ def test_the_setup_of_the_state_outlives_the_stack_of_cloudformation(tmp_path: P
     assert kept == {"StateKey", "StateKeyAlias", "StateBucket", "StateBucketPolicy"}
 
 
+def test_a_template_that_is_too_long_with_indentation_has_none(tmp_path: Path) -> None:
+    made = folder(tmp_path, "dev-aws")
+    second = (made / "Pulumi.dev-aws.yaml").read_text()
+    (made / "Pulumi.dev2-aws.yaml").write_text(second)
+    short = printed(made, *GITHUB, "-s", "dev-aws")
+    long = printed(made, *GITHUB, "-s", "dev-aws", "-s", "dev2-aws")
+    assert ("\n " in short, "\n " in long) == (True, False)
+    assert len({*json.loads(short)["Resources"]} - {*json.loads(long)["Resources"]}) == 0
+
+
 def test_a_deployer_has_the_rights_that_the_page_of_preflight_lists() -> None:
     page = (ROOT / "docs/reference/preflight.md").read_text().partition("### Required rights")[2]
     document = json.loads(page.partition("```json")[2].partition("```")[0])

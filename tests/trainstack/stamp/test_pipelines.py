@@ -145,6 +145,19 @@ def test_scripts_are_valid_shell(pair: tuple[str, str]) -> None:
         assert done.returncode == 0, done.stderr + script
 
 
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_pipelines_of_clusters_reach_them_and_have_what_logs_in(pair: tuple[str, str]) -> None:
+    made, cluster = texts(*pair), pair[0] != "small"
+    assert {job["runs-on"] for _, job in jobs(*pair)} == {"${{ vars.TRAINSTACK_RUNNER || 'ubuntu-24.04' }}"}
+    assert parsed(made[CI])["default"]["tags"] == ["$TRAINSTACK_RUNNER"]
+    assert ("TRAINSTACK_RUNNER" in made["README.md"]) is cluster
+    script = "\n".join(parsed(made[CI])[".trainstack"]["before_script"])
+    assert bool(re.search(r"kubectl=\d", script)) is cluster
+    login = {"aws": r"awscli==\d", "gcp": r"gke-gcloud-auth-plugin=\d"}[pair[1]]
+    assert bool(re.search(login, script)) is cluster
+    assert ("gke-gcloud-auth-plugin" in made[ACTION]) is (cluster and pair[1] == "gcp")
+
+
 class Runner:
     """A machine of GitHub that runs the steps of a job, with a rehearsed cloud, and a `gh` that records."""
 
