@@ -118,6 +118,7 @@ def test_readers_change_nothing_and_a_deployer_reaches_its_own_state(tmp_path: P
         state = resources["google_storage_bucket_iam_member"][name]
         assert (state["role"], "condition" in state) == ("roles/storage.objectViewer", False)
         assert resources["google_kms_crypto_key_iam_member"][name]["role"].endswith("cryptoKeyDecrypter")
+    assert "cloudasset" in resources["google_project_service"], "the nightly audit asks it"
     own = [
         one["condition"]["expression"]
         for one in resources["google_storage_bucket_iam_member"].values()

@@ -34,10 +34,10 @@ KEY_RING, KEY = "trainstack", "state"
 CATEGORY = "billing"
 """Notifications of the budget contact (Essential Contacts API, NotificationCategory)."""
 _APIS = (
-    "cloudkms.googleapis.com", "essentialcontacts.googleapis.com", "iamcredentials.googleapis.com",
-    "sts.googleapis.com", "storage.googleapis.com",
+    "cloudasset.googleapis.com", "cloudkms.googleapis.com", "essentialcontacts.googleapis.com",
+    "iamcredentials.googleapis.com", "sts.googleapis.com", "storage.googleapis.com",
 )  # fmt: skip
-"""APIs of the setup itself, beside those of the stacks."""
+"""APIs of the setup itself and of the nightly audit, beside those of the stacks."""
 
 
 @dataclass(frozen=True)
