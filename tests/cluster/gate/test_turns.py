@@ -73,7 +73,7 @@ def test_a_bad_node_is_named_by_the_groups_that_it_is_in(
         command = ["kubectl", f"--kubeconfig={plane.kubeconfig}", *arguments]
         return subprocess.run(command, check=True, capture_output=True, text=True, input=given).stdout
 
-    assert not validate.in_turns(ask, RUN, "turns", 60)
+    assert not validate.in_turns(ask, RUN, "turns", 60).passed
     assert capsys.readouterr().out.splitlines() == [
         "turns-0 + turns-1: FAIL: slow",
         "turns-1 + turns-2: FAIL: slow",
