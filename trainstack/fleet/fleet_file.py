@@ -56,7 +56,7 @@ class SecretSource(_Part):
         return self
 
 
-class Backend(_Part):
+class FleetBackend(_Part):
     """The Pulumi backend that keeps the state of a client."""
 
     url: str = Field(pattern=_BACKEND)
@@ -110,7 +110,7 @@ class GoogleCredentials(_Part):
     """
 
 
-class Credentials(_Part):
+class ClientCredentials(_Part):
     """Logins to the clouds of a client. A client without one gets no credentials of the shell."""
 
     aws: AwsCredentials | None = None
@@ -128,9 +128,9 @@ class Client(_Part):
     """The client's folder; relative to the folder of the fleet file; default: the name."""
     stacks: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Stacks; default: all stack files of the folder."""
-    backend: Backend | None = None
+    backend: FleetBackend | None = None
     """Backend; default: that of the fleet. Rehearsals need none."""
-    credentials: Credentials = Credentials()
+    credentials: ClientCredentials = ClientCredentials()
     """Logins."""
     tags: tuple[Tag, ...] = ()
     """Tags for `--tag`; clients with the tag `canary` come first in `up`."""
@@ -152,7 +152,7 @@ class Fleet(_Part):
 
     format: Literal[1]
     """Version of this format."""
-    backend: Backend | None = None
+    backend: FleetBackend | None = None
     """Backend of clients without one, reached with the credentials of each client.
 
     The passphrase should be one per client.

@@ -26,7 +26,7 @@ _READING_H = 1.0
 
 
 @dataclass
-class Journal:
+class FleetJournal:
     """The journal of a run, held by this process."""
 
     folder: Path

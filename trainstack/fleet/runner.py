@@ -14,7 +14,7 @@ import psutil
 from infra.errors import UserError
 from trainstack.fleet.child import Child
 from trainstack.fleet.environment import prepare
-from trainstack.fleet.journal import Journal, hold_stack, remove
+from trainstack.fleet.journal import FleetJournal, hold_stack, remove
 from trainstack.fleet.outcome import FAILURES, StackOutcome, State, documents, of_ended, of_stack
 from trainstack.fleet.stacks import FleetStack
 
@@ -78,7 +78,7 @@ class Runner:
 
     base: Path
     """Folder of the fleet file."""
-    journal: Journal
+    journal: FleetJournal
     progress: FleetProgress
     workers: int
     limit_s: float | None

@@ -10,7 +10,7 @@ from typing import Any
 from infra.errors import Problem, UserError, did_you_mean
 from infra.places import PROGRAM, STATE_NAME
 from infra.stackspec.document import read
-from trainstack.fleet.fleet_file import Backend, Client, Fleet
+from trainstack.fleet.fleet_file import Client, Fleet, FleetBackend
 
 _MAIN = re.compile(rf"(\./)?{re.escape(PROGRAM)}/?")
 _SALT = re.compile(rb"(?m)^encryptionsalt: .*\n?")
@@ -34,7 +34,7 @@ class FleetStack:
     """Such as `dev` or `prod`; empty where the stack file sets none."""
     account: str
     """AWS account or Google Cloud project; empty where the stack file sets none."""
-    backend: Backend | None
+    backend: FleetBackend | None
 
     @property
     def id(self) -> str:
@@ -114,7 +114,7 @@ def _stacks_of_client(client: Client, path: str, fleet: Fleet, base: Path) -> It
         yield _stack(client, folder, str(project.get("name", "")), name, client.backend or fleet.backend)
 
 
-def _stack(client: Client, folder: Path, project: str, name: str, backend: Backend | None) -> FleetStack:
+def _stack(client: Client, folder: Path, project: str, name: str, backend: FleetBackend | None) -> FleetStack:
     """The stack with the values that select it. Values are read as written: rules are for its commands."""
     config = _mapping(
         _mapping(read(folder / f"Pulumi.{name}.yaml", f"{client.name}/Pulumi.{name}.yaml")).get("config")

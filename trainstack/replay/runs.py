@@ -19,13 +19,13 @@ from rehearsal.projects.workspace import of_checkout
 from trainstack.replay.recorded import RecordedState, of_export, of_file, placed
 from trainstack.replay.report import Replay, without_secrets
 from trainstack.stamp.effects import changed_copy
-from trainstack.stamp.environment import THIS, Installation, link
+from trainstack.stamp.environment import THIS, ProgramPlace, link
 
 _TIMEOUT_S = 60
 
 
 def replayed(
-    state: RecordedState, folder: Path, changes: Mapping[str, str | None], older: Installation | None = None
+    state: RecordedState, folder: Path, changes: Mapping[str, str | None], older: ProgramPlace | None = None
 ) -> Replay:
     """Run the program with the changed files of a client against the state of one of its stacks.
 
@@ -68,7 +68,7 @@ def states(folder: Path, files: Sequence[Path]) -> tuple[list[RecordedState], li
     return found, empty
 
 
-def older_installation(folder: Path) -> Installation:
+def older_installation(folder: Path) -> ProgramPlace:
     """The installation in a virtual environment. Raises UserError where there is none."""
     python = folder / "bin" / "python"
     command = [str(python), "-I", "-c", "from infra.places import PACKAGES; print(PACKAGES)"]
@@ -77,7 +77,7 @@ def older_installation(folder: Path) -> Installation:
     except (OSError, subprocess.SubprocessError) as error:
         rule, fix = f"has no trainstack: {error}", "Name the environment of the version that deployed it."
         raise UserError([Problem("--older", str(folder), rule, fix, code="no-older-installation")]) from None
-    return Installation(Path(run.stdout.strip()), folder)
+    return ProgramPlace(Path(run.stdout.strip()), folder)
 
 
 def _require_owned(state: RecordedState, folder: Path) -> None:
@@ -90,7 +90,7 @@ def _require_owned(state: RecordedState, folder: Path) -> None:
 
 
 def _steps(
-    state: RecordedState, folder: Path, home: Rehearsal, program: Installation
+    state: RecordedState, folder: Path, home: Rehearsal, program: ProgramPlace
 ) -> tuple[list[PlannedStep], list[str]]:
     """Steps of an `up`, and the messages of the engine where it failed."""
     link(folder, program)

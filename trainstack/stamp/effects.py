@@ -15,7 +15,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.load import load_deployed, load_file, stacks
 from rehearsal.projects.project import read
 from trainstack.stamp import policy_sources
-from trainstack.stamp.verdict import Judging, Verdict
+from trainstack.stamp.verdict import Judging, StackVerdict
 
 SPECS = ("Pulumi.yaml", "Pulumi.*.yaml", "clients/*.yaml", "policies/*.yaml", "policies/*.json")
 """Files that decide what a stack is, and how it is judged."""
@@ -43,8 +43,8 @@ class StackEffect:
     """Rules that the stack breaks after the change, and not before."""
     conflicts: Sequence[str] = ()
     """Files of the stack with conflicts; at those, the change has what the client wrote."""
-    verdict_before: Verdict | None = None
-    verdict_after: Verdict | None = None
+    verdict_before: StackVerdict | None = None
+    verdict_after: StackVerdict | None = None
     """Of the policies, on what the program plans; None where one of the two specs cannot be loaded."""
 
     @property

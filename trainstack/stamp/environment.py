@@ -38,17 +38,17 @@ runtime:
 
 
 @dataclass(frozen=True)
-class Installation:
+class ProgramPlace:
     """Folder of the packages, and the virtual environment that has them; default: this process's."""
 
     packages: Path = PACKAGES
     prefix: Path = Path(sys.prefix)
 
 
-THIS = Installation()
+THIS = ProgramPlace()
 
 
-def link(folder: Path, program: Installation = THIS) -> None:
+def link(folder: Path, program: ProgramPlace = THIS) -> None:
     """Write what is missing or of another installation. Raises SetupError where that is not possible."""
     python = program.prefix / "bin" / "python"
     if not python.exists():

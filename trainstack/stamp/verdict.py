@@ -26,7 +26,7 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from trainstack.stamp i
 
 
 @dataclass(frozen=True)
-class Verdict:
+class StackVerdict:
     """Outcomes of the policies on a stack: of what its program requests, before providers add defaults."""
 
     resources: int
@@ -66,7 +66,9 @@ class Judging:
         self._process.kill()
         self._process.communicate()
 
-    def verdicts(self, texts: Mapping[str, str], project: str, stacks: Sequence[str]) -> dict[str, Verdict]:
+    def verdicts(
+        self, texts: Mapping[str, str], project: str, stacks: Sequence[str]
+    ) -> dict[str, StackVerdict]:
         """The verdict on each stack of rendered files. Raises UserError for faulty settings or waivers."""
         with tempfile.TemporaryDirectory() as folder:
             folders.write(texts, Path(folder))
@@ -76,7 +78,7 @@ class Judging:
         found = dict(zip(stacks, json.loads(printed), strict=True))
         if problems := [_problem(row, folder) for one in found.values() for row in one.get("problems", ())]:
             raise UserError(dict.fromkeys(problems))
-        return {stack: Verdict(**one) for stack, one in found.items()}
+        return {stack: StackVerdict(**one) for stack, one in found.items()}
 
 
 def _problem(row: dict[str, Any], folder: str) -> Problem:
@@ -121,7 +123,7 @@ def _transferred(value: object) -> object:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def _judged(folder: Path, project: str, stack: str) -> Verdict:
+def _judged(folder: Path, project: str, stack: str) -> StackVerdict:
     from policies.judge import Judge  # noqa: PLC0415 - only the process that judges needs them
     from policies.report.texts import found, place  # noqa: PLC0415
     from trainstack.stamp import planned, policy_sources  # noqa: PLC0415
@@ -137,7 +139,7 @@ def _judged(folder: Path, project: str, stack: str) -> Verdict:
     ]
     plan = {f"{one.kind} {one.name}": _digest(one.props) for one in resources}
     counts = {str(result): number for result, number in Counter(one.result for one in outcomes).items()}
-    return Verdict(len(resources), counts, violations, plan, files.notes)
+    return StackVerdict(len(resources), counts, violations, plan, files.notes)
 
 
 def _digest(properties: object) -> str:

@@ -15,7 +15,7 @@ from trainstack import extras
 if TYPE_CHECKING:
     from trainstack.stamp.choices import ClientChoices
     from trainstack.stamp.client import ClientFiles
-    from trainstack.stamp.verdict import Verdict
+    from trainstack.stamp.verdict import StackVerdict
 
 _NEEDED = ("cloud", "profile", "region", "owner", "budget")
 Name = Annotated[
@@ -155,7 +155,7 @@ def _budget_problems(budget: object) -> Iterator[Problem]:
         yield Problem("--budget", budget, rule, fix, code="budget-invalid")
 
 
-def _show(files: "ClientFiles", found: Mapping[str, "Verdict"]) -> None:
+def _show(files: "ClientFiles", found: Mapping[str, "StackVerdict"]) -> None:
     """Print price and verdict of each environment. Raises typer.Exit where a policy is violated."""
     from infra import cost  # noqa: PLC0415
 

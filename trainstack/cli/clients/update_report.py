@@ -12,7 +12,7 @@ from infra.errors import Problem
 from trainstack.replay.report import Replay, counts
 from trainstack.stamp.effects import MonthlyPrice, StackEffect
 from trainstack.stamp.renewal import Renewal
-from trainstack.stamp.verdict import Verdict
+from trainstack.stamp.verdict import StackVerdict
 
 _MOST = 20
 """Values and steps of a stack that the text shows."""
@@ -179,7 +179,7 @@ def _effect(effect: StackEffect) -> dict[str, Any]:
     }
 
 
-def _policies(verdict: Verdict | None) -> dict[str, Any] | None:
+def _policies(verdict: StackVerdict | None) -> dict[str, Any] | None:
     if verdict is None:
         return None
     return {"counts": verdict.counts, "violations": verdict.violations, "notes": verdict.notes}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from trainstack.stamp.merge.by_line import merged_lines
 from trainstack.stamp.merge.flow import merged_flow
 from trainstack.stamp.merge.lines import ended, lines
-from trainstack.stamp.merge.outcome import Conflict, Labels, MergedText, Note
+from trainstack.stamp.merge.outcome import Conflict, Labels, MergedText, MergeNote
 from trainstack.stamp.merge.tree import (
     Block,
     Entry,
@@ -79,7 +79,7 @@ def _same(one: Entry, other: Entry) -> bool:
 
 @dataclass
 class _Merge:
-    notes: list[Note] = field(default_factory=list)
+    notes: list[MergeNote] = field(default_factory=list)
 
     def block(self, base: Block, yours: Block, template: Block, path: str) -> Pieces:
         """The entries of the client in their order, with those that the template added."""
@@ -96,7 +96,7 @@ class _Merge:
         for name in sorted(base.entries.keys() - yours.entries.keys()):
             new = template.entries.get(name)
             if new is not None and not _same(base.entries[name], new):
-                self.notes.append(Note(_below(path, name, items=base.items), 0, "removed-by-you"))
+                self.notes.append(MergeNote(_below(path, name, items=base.items), 0, "removed-by-you"))
         ordered = _with_added(found, base, template, shift)
         tail = self._comment(base.tail, yours.tail, _shifted(template.tail, shift), path, 0)
         return _dashed([*(one for name in ordered for one in ordered[name]), tail], yours.dash)
@@ -105,7 +105,7 @@ class _Merge:
         """True for an entry to drop with the template, as the client did not touch it; else with a note."""
         if _same(old, mine) and old.head.strip() == mine.head.strip():
             return True
-        self.notes.append(Note(path, mine.line, "edited-by-you"))
+        self.notes.append(MergeNote(path, mine.line, "edited-by-you"))
         return False
 
     def _entry(self, old: Entry | None, mine: Entry, new: Entry, path: str, shift: int) -> Pieces:
@@ -178,7 +178,7 @@ class _Merge:
             merged = merged_lines(base, yours, template)
             if not merged.conflicts:
                 return "".join(one for one in merged.pieces if isinstance(one, str))
-        self.notes.append(Note(path, line, "comment-edited-by-you"))
+        self.notes.append(MergeNote(path, line, "comment-edited-by-you"))
         return yours
 
 

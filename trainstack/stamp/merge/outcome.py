@@ -35,7 +35,7 @@ class Conflict:
 
 
 @dataclass(frozen=True)
-class Note:
+class MergeNote:
     """A change of the template that is not applied: the client removed or rewrote its place."""
 
     key: str
@@ -50,7 +50,7 @@ class MergedText:
     """Pieces of a text; a conflict stands at its place."""
 
     pieces: Sequence[str | Conflict]
-    notes: Sequence[Note] = ()
+    notes: Sequence[MergeNote] = ()
 
     @property
     def conflicts(self) -> list[Conflict]:

@@ -8,7 +8,7 @@ import typer
 
 from infra.errors import Problem, UserError
 from trainstack.cli.clients.fleet import options as o
-from trainstack.cli.clients.fleet.options import Conditions, Reports, choose
+from trainstack.cli.clients.fleet.options import Conditions, ReportFiles, choose
 from trainstack.cli.output import Format, print_lines, print_table, require_terminal
 
 if TYPE_CHECKING:  # slow to import
@@ -50,7 +50,7 @@ def up(
     from trainstack.fleet.deployment import deploy, preview  # noqa: PLC0415
     from trainstack.fleet.waves import sizes  # noqa: PLC0415
 
-    reports = Reports(form, junit, page)
+    reports = ReportFiles(form, junit, page)
     reports.require_writable()
     first = sizes(waves)
     if not yes:

@@ -11,10 +11,10 @@ from typing import TypeVar
 
 import typer
 
-from trainstack.cli.clients.fleet.options import Chosen, Reports
+from trainstack.cli.clients.fleet.options import Chosen, ReportFiles
 from trainstack.cli.clients.fleet.progress import LiveTable
 from trainstack.cli.output import Format, print_json, print_table
-from trainstack.fleet.journal import Journal
+from trainstack.fleet.journal import FleetJournal
 from trainstack.fleet.outcome import StackOutcome, State, documents
 from trainstack.fleet.report import junit, page
 from trainstack.fleet.report.document import PRICE, SCHEMA, FleetReport, headline, price_of
@@ -83,7 +83,7 @@ def begin(
     """Begin a fleet command; `words` are those on which its results depend. Raises UserError."""
     stacks = chosen.stacks.stacks
     words = [*words, version("trainstack"), *(["rehearse"] if chosen.rehearse else [])]
-    journal = Journal.begin(chosen.base, words, stacks, fresh=fresh)
+    journal = FleetJournal.begin(chosen.base, words, stacks, fresh=fresh)
     limits = chosen.fleet.limits
     total = min(workers or limits.workers or default_workers(), max(1, len(stacks)))
     if journal.earlier:
@@ -102,7 +102,9 @@ def unusable(chosen: Chosen) -> list[StackOutcome]:
     ]
 
 
-def finish(execution: Execution, command: str, outcomes: Sequence[StackOutcome], reports: Reports) -> None:
+def finish(
+    execution: Execution, command: str, outcomes: Sequence[StackOutcome], reports: ReportFiles
+) -> None:
     """Print and write the report of a command. Raises typer.Exit with its code."""
     seconds = time.monotonic() - execution.started
     listed = [*outcomes, *unusable(execution.chosen)]

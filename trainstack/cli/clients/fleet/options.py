@@ -54,7 +54,7 @@ Policies = Annotated[
 
 
 @dataclass(frozen=True)
-class Reports:
+class ReportFiles:
     """Forms and files of the report of a command."""
 
     form: Format = Format.TEXT

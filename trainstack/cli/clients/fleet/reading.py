@@ -82,7 +82,7 @@ def preview(
 ) -> None:
     """Preview every stack: changes, price, policy verdict."""
     conditions = Conditions(client, cloud, environment, tag, changed_since)
-    reports = o.Reports(form, junit, page)
+    reports = o.ReportFiles(form, junit, page)
     _run("preview", file, conditions, reports, workers, fresh=fresh, rehearse=rehearse, policies=policies)
 
 
@@ -107,7 +107,7 @@ def reading(command: str, help: str) -> Callable[..., None]:
         if rehearse and command in _REAL:
             raise UserError([Problem("--rehearse", None, *_REAL[command], code="command-not-rehearsed")])
         conditions = Conditions(client, cloud, environment, tag, changed_since)
-        reports = o.Reports(form, junit, page)
+        reports = o.ReportFiles(form, junit, page)
         _run(command, file, conditions, reports, workers, fresh=fresh, rehearse=rehearse)
 
     run.__doc__ = help
@@ -125,7 +125,7 @@ def _run(
     command: str,
     file: Path,
     conditions: Conditions,
-    reports: o.Reports,
+    reports: o.ReportFiles,
     workers: int | None,
     *,
     fresh: bool,
