@@ -14,7 +14,7 @@ from infra.stackspec.load import stacks
 
 
 @dataclass(frozen=True)
-class Site:
+class BootstrapPlace:
     """Stacks of one account in one region, or of one project."""
 
     cloud: str
@@ -34,7 +34,7 @@ class Site:
         return sum(spec.budget.monthly_usd for spec in self.specs)
 
 
-def place(folder: Path, chosen: Sequence[str]) -> Site:
+def place(folder: Path, chosen: Sequence[str]) -> BootstrapPlace:
     """The place of the chosen stacks, all of the folder by default.
 
     Raises UserError for invalid stacks, and for stacks of several places: each is set up on its own.
@@ -50,7 +50,7 @@ def place(folder: Path, chosen: Sequence[str]) -> Site:
         fix = f"Choose those of one place with -s: {', '.join(names)}."
         raise UserError([Problem("--stack", None, rule, fix, code="bootstrap-several-places")])
     ((cloud, name, region),) = places
-    return Site(cloud, name, region, specs)
+    return BootstrapPlace(cloud, name, region, specs)
 
 
 def _where(spec: StackSpec) -> tuple[str, str, str]:

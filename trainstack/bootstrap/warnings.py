@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from trainstack.bootstrap.stacks import Site
+from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.bootstrap.trust import Pipeline, Trust, environment
 
 
@@ -15,11 +15,11 @@ def variables(stacks: Sequence[str], identities: Sequence[str]) -> Iterator[str]
     yield f"Variable of the repository: TRAINSTACK_NIGHTLY_IDENTITY={nightly}"
 
 
-def of(place: Site, trust: Trust, *, examples: Sequence[str], separable: bool) -> Iterator[str]:
+def of(place: BootstrapPlace, trust: Trust, *, examples: Sequence[str], separable: bool) -> Iterator[str]:
     """Warnings of a place, one a line.
 
     `examples`: values of the shipped stack files that stand for the client's own. `separable`: whether the
-    cloud can tell deployments of GitLab by their environment.
+    cloud can distinguish deployments of GitLab by their environment.
     """
     left = [*examples, *(one for one in place.emails if one.endswith("@example.com"))]
     if left:

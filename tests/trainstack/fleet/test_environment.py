@@ -16,7 +16,7 @@ from google.auth import impersonated_credentials
 
 from infra.errors import UserError
 from tests.trainstack.fleet.agency import ACCOUNT, add_client, write_fleet
-from trainstack.bootstrap.aws.account import AwsAccount
+from trainstack.bootstrap.aws.account import ClientAccount
 from trainstack.bootstrap.gcp.project import GcpProject
 from trainstack.fleet import deployers
 from trainstack.fleet.environment import prepare
@@ -218,7 +218,7 @@ def test_deployers_are_those_that_bootstrap_makes(name: str) -> None:
     trust: Any = None
     stack = FleetStack(Client(name="acme"), Path(), "acme", name, "aws", "r", "dev", ACCOUNT, None)
     role = deployers.aws(AwsCredentials(role_arn=f"{ROLE}-{{stack}}"), stack)
-    made = AwsAccount("acme", site, trust, "acme").role(spec)
+    made = ClientAccount("acme", site, trust, "acme").role(spec)
     assert role.role_arn == f"arn:aws:iam::111122223333:role/{made}"
     of_project = dataclasses.replace(stack, cloud="gcp", account="acme-ml")
     address = "deployer-{stack}@acme-ml.iam.gserviceaccount.com"

@@ -5,15 +5,15 @@ from infra.stackspec.layouts import ClusterLayout
 from trainstack.bootstrap import warnings
 from trainstack.bootstrap.aws import cloudformation
 from trainstack.bootstrap.aws import terraform as terraform_file
-from trainstack.bootstrap.aws.account import AwsAccount, account
-from trainstack.bootstrap.stacks import Site
+from trainstack.bootstrap.aws.account import ClientAccount, account
+from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.bootstrap.trust import Pipeline, Trust
 
 _EXAMPLE = "123456789012"
 """The account of the shipped stack files."""
 
 
-def printed(client: str, place: Site, trust: Trust, *, terraform: bool) -> tuple[str, list[str]]:
+def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool) -> tuple[str, list[str]]:
     """The file, and notes for the reader. Raises UserError for a trust of another cloud."""
     made = account(client, place, trust)
     text = terraform_file.render(made) if terraform else cloudformation.render(made)
@@ -51,7 +51,7 @@ def printed(client: str, place: Site, trust: Trust, *, terraform: bool) -> tuple
     return text, notes
 
 
-def _administrators(made: AwsAccount) -> list[str]:
+def _administrators(made: ClientAccount) -> list[str]:
     """Access entries that clusters lack: only `on.admin_arns` reach the API server."""
     nightly = [one.name for one in made.roles("") if one.name.endswith("-nightly")]
     notes = []

@@ -10,7 +10,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from trainstack.bootstrap import state
 from trainstack.bootstrap.aws import readers, rights
-from trainstack.bootstrap.stacks import Site
+from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.bootstrap.trust import AgencyRole, Pipeline, Trust
 
 Document = dict[str, Any]
@@ -61,11 +61,11 @@ class Role:
 
 
 @dataclass(frozen=True)
-class AwsAccount:
+class ClientAccount:
     """Resources that an administrator creates in the account of a client's stacks."""
 
     client: str
-    place: Site
+    place: BootstrapPlace
     trust: AgencyRole | Pipeline
     project: str
     """The project of Pulumi, which names of objects of the state have."""
@@ -242,7 +242,7 @@ class AwsAccount:
         return self.place.emails[:_ADDRESSES]
 
 
-def account(client: str, place: Site, trust: Trust) -> AwsAccount:
+def account(client: str, place: BootstrapPlace, trust: Trust) -> ClientAccount:
     """The account of a place. Raises UserError for a trust of another cloud."""
     if not isinstance(trust, AgencyRole | Pipeline):
         fix = "Give --agency-role and --external-id, --github, or --gitlab."
@@ -250,7 +250,7 @@ def account(client: str, place: Site, trust: Trust) -> AwsAccount:
         raise UserError(
             [Problem("--agency-member", trust.member, rule, fix, code="bootstrap-trust-of-other-cloud")]
         )
-    return AwsAccount(sanitize(client, max_length=39), place, trust, client)
+    return ClientAccount(sanitize(client, max_length=39), place, trust, client)
 
 
 def _of(spec: StackSpec) -> AwsSpec:

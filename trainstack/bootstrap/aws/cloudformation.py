@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any, Final
 
-from trainstack.bootstrap.aws.account import SESSION_SECONDS, AwsAccount
+from trainstack.bootstrap.aws.account import SESSION_SECONDS, ClientAccount
 from trainstack.bootstrap.trust import Pipeline
 
 _KEY = {"Fn::GetAtt": ["StateKey", "Arn"]}
@@ -16,7 +16,7 @@ MOST_BYTES: Final = 51_200
 """Of a template without a bucket (AWS CloudFormation user guide, "Quotas")."""
 
 
-def render(account: AwsAccount) -> str:
+def render(account: ClientAccount) -> str:
     """The template, as JSON; without indentation where it would be too long with it."""
     resources = {**_state(account), **_boundaries(account), "Budget": _budget(account)}
     template: dict[str, Any] = {
@@ -60,7 +60,7 @@ def render(account: AwsAccount) -> str:
     return text if len(text) <= MOST_BYTES else json.dumps(found, separators=(",", ":")) + "\n"
 
 
-def _state(account: AwsAccount) -> dict[str, Any]:
+def _state(account: ClientAccount) -> dict[str, Any]:
     encryption = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": _KEY}
     public = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
     bucket = {
@@ -89,7 +89,7 @@ def _state(account: AwsAccount) -> dict[str, Any]:
     }
 
 
-def _boundaries(account: AwsAccount) -> dict[str, Any]:
+def _boundaries(account: ClientAccount) -> dict[str, Any]:
     documents = {
         "DeployersBoundary": (account.boundary, account.deployers_boundary(_KEY)),
         "RolesBoundary": (account.roles_boundary, account.created_roles_boundary(_KEY)),
@@ -103,7 +103,7 @@ def _boundaries(account: AwsAccount) -> dict[str, Any]:
     }
 
 
-def _budget(account: AwsAccount) -> dict[str, Any]:
+def _budget(account: ClientAccount) -> dict[str, Any]:
     subscribers = [{"SubscriptionType": "EMAIL", "Address": one} for one in account.contacts]
     notifications = [
         {

@@ -4,14 +4,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from trainstack.bootstrap.aws.account import SESSION_SECONDS, AwsAccount
+from trainstack.bootstrap.aws.account import SESSION_SECONDS, ClientAccount
 from trainstack.bootstrap.trust import Pipeline
 
 _KEY = "${aws_kms_key.state.arn}"
 _KEPT = {"prevent_destroy": True}
 
 
-def render(account: AwsAccount) -> str:
+def render(account: ClientAccount) -> str:
     """The file, for `main.tf.json`."""
     place = account.place
     resources: dict[str, dict[str, Any]] = {
@@ -65,7 +65,7 @@ def render(account: AwsAccount) -> str:
     return json.dumps({**found, "resource": resources}, indent=1) + "\n"
 
 
-def _roles(account: AwsAccount, resources: dict[str, dict[str, Any]]) -> Iterator[str]:
+def _roles(account: ClientAccount, resources: dict[str, dict[str, Any]]) -> Iterator[str]:
     """Add the roles with their policies; their names."""
     for made in account.roles(_KEY):
         name = made.name
@@ -85,7 +85,7 @@ def _roles(account: AwsAccount, resources: dict[str, dict[str, Any]]) -> Iterato
         yield name
 
 
-def _bucket(account: AwsAccount) -> dict[str, Any]:
+def _bucket(account: ClientAccount) -> dict[str, Any]:
     reference = "${aws_s3_bucket.state.id}"
     encryption = {"sse_algorithm": "aws:kms", "kms_master_key_id": _KEY}
     public = ("block_public_acls", "block_public_policy", "ignore_public_acls", "restrict_public_buckets")
@@ -115,7 +115,7 @@ def _bucket(account: AwsAccount) -> dict[str, Any]:
     }
 
 
-def _budget(account: AwsAccount) -> dict[str, Any]:
+def _budget(account: ClientAccount) -> dict[str, Any]:
     return {
         "name": f"trainstack-{account.client}",
         "budget_type": "COST",

@@ -4,7 +4,7 @@ from trainstack.bootstrap import warnings
 from trainstack.bootstrap.gcp import gcloud
 from trainstack.bootstrap.gcp import terraform as terraform_file
 from trainstack.bootstrap.gcp.project import project
-from trainstack.bootstrap.stacks import Site
+from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.bootstrap.trust import Pipeline, Trust
 
 _EXAMPLES = frozenset(
@@ -13,7 +13,7 @@ _EXAMPLES = frozenset(
 """Billing account and project of the shipped stack files."""
 
 
-def printed(client: str, place: Site, trust: Trust, *, terraform: bool) -> tuple[str, list[str]]:
+def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool) -> tuple[str, list[str]]:
     """The file, and notes for the reader. Raises UserError for a trust of another cloud."""
     made = project(client, place, trust)
     text = terraform_file.render(made) if terraform else gcloud.render(made)

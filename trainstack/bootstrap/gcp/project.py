@@ -8,7 +8,7 @@ from infra.errors import Problem, UserError
 from infra.naming import sanitize
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
-from trainstack.bootstrap.stacks import Site
+from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.bootstrap.state import META, prefixes
 from trainstack.bootstrap.trust import GITHUB, AgencyMember, Pipeline, Trust, environment
 from trainstack.collect.gcp.rights import rights as rights_of_audit
@@ -64,7 +64,7 @@ class GcpProject:
     """Resources that an administrator creates in the project of a client's stacks."""
 
     client: str
-    place: Site
+    place: BootstrapPlace
     trust: AgencyMember | Pipeline
     project: str
     """The project of Pulumi, which names of objects of the state have."""
@@ -189,7 +189,7 @@ def principal(pool: str, who: str) -> str:
     return (pool if who.startswith("/subject/") else pool.replace("principal:", "principalSet:")) + who
 
 
-def project(client: str, place: Site, trust: Trust) -> GcpProject:
+def project(client: str, place: BootstrapPlace, trust: Trust) -> GcpProject:
     """The project of a place. Raises UserError for a trust of another cloud."""
     if not isinstance(trust, AgencyMember | Pipeline):
         fix = "Give --agency-member, --github, or --gitlab."
