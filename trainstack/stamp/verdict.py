@@ -83,8 +83,9 @@ class Judging:
 
 def _problem(row: dict[str, Any], folder: str) -> Problem:
     """The problem in a row, with paths in the client's folder in place of the copy."""
+    code = row.pop("code")
     texts = {key: one.replace(f"{folder}/", "") for key, one in row.items() if isinstance(one, str)}
-    return Problem(**{**row, **texts})
+    return Problem(**{**row, **texts}, code=code)
 
 
 def main() -> None:
