@@ -126,7 +126,7 @@ def test_stacks_are_deployed_one_by_one_after_approval_of_their_environment() ->
     for one in ("dev", "prod"):
         up = made[f"up-{one}"]
         assert (up["environment"]["name"], up["resource_group"]) == (f"acme-{one}", f"acme-{one}")
-        assert up["needs"] == [f"preview-{one}"]
+        assert up["needs"] == [f"preview-{one}", *(["up-dev"] if one == "prod" else [])]
     assert made[".up"]["rules"][0]["when"] == "manual"
     forks = "$CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_PROJECT_ID"
     assert forks in made[".preview"]["rules"][0]["if"]
