@@ -11,11 +11,12 @@ PROFILES_FOLDER = places.PACKAGES / "stacks" / "profiles"
 CLIENTS = (places.STACKS or Path()) / "clients"
 
 
-def below(profile: str, cloud: str, client: str | None, clients: Path = CLIENTS) -> list[Node]:
-    """The layers below a stack file, the lowest first; `clients` is the folder of the layers of clients.
+def below(profile: str, cloud: str, client: str | None, clients: Path | None = None) -> list[Node]:
+    """The layers below a stack file, the lowest first. Raises UserError with every problem.
 
-    Raises UserError with every problem.
+    `clients` is the folder of the layers of clients, by default that of this checkout or client.
     """
+    clients = clients or CLIENTS
     problems = [*_choice_problems(profile, cloud), *_client_problems(client, clients)]
     if problems:
         raise UserError(problems)

@@ -140,9 +140,7 @@ def _unbroken(loaded: LoadedSpec) -> LoadedSpec:
     return loaded
 
 
-def _typed(
-    stack: str, settings: Mapping[str, Any], source: str, clients: Path = layers.CLIENTS
-) -> LoadedSpec:
+def _typed(stack: str, settings: Mapping[str, Any], source: str, clients: Path | None = None) -> LoadedSpec:
     nodes = {
         name: value if isinstance(value, Leaf | Branch) else node(value, source)
         for name, value in settings.items()
