@@ -120,9 +120,9 @@ class ClientAccount:
         if isinstance(self.trust, Pipeline):
             bucket, objects = self.bucket_arns
             read = [
-                _allow([*_READ, "s3:ListBucket"], [bucket]),
-                _allow(["s3:GetObject"], [objects]),
-                _allow(["kms:Decrypt", "kms:DescribeKey"], [key]),
+                rights.allow([*_READ, "s3:ListBucket"], [bucket]),
+                rights.allow(["s3:GetObject"], [objects]),
+                rights.allow(["kms:Decrypt", "kms:DescribeKey"], [key]),
             ]
             subjects = {"preview": self.trust.previews, "nightly": (self.trust.main,)}
             for name, those in subjects.items():
@@ -174,11 +174,11 @@ class ClientAccount:
             f"kms:EncryptionContext:{CONTEXT}": spec.name,
         }
         found = [
-            _allow([*_READ, "s3:ListBucket"], [bucket]),
+            rights.allow([*_READ, "s3:ListBucket"], [bucket]),
             # Locks are objects, which are deleted (pulumi pkg/backend/diy/lock.go).
-            _allow(["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], own),
-            _allow(["s3:GetObject", "s3:PutObject"], [f"{bucket}/{state.META}"]),
-            _allow(["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey"], [key]),
+            rights.allow(["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], own),
+            rights.allow(["s3:GetObject", "s3:PutObject"], [f"{bucket}/{state.META}"]),
+            rights.allow(["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey"], [key]),
             {**_deny(_SECRETS, [key]), "Condition": {"StringNotEquals": other}},
         ]
         limit = _of(spec).permissions_boundary or ""
@@ -206,7 +206,7 @@ class ClientAccount:
         ]
         providers = ("iam:*OpenIDConnectProvider*",)
         return _document(
-            _allow(["*"], ["*"]),
+            rights.allow(["*"], ["*"]),
             _deny([*_OWN, *providers], own),
             _deny([*_PEOPLE, *_ORGANIZATION], ["*"]),
             *self._kept(key),
@@ -219,7 +219,7 @@ class ClientAccount:
         # Roles of a stack begin with its name: a role that another team keeps is never passed to a service.
         own = [f"arn:aws:iam::{self.place.name}:role/{spec.name}-*" for spec in self.place.specs]
         no_state = [_deny(["s3:*"], self.bucket_arns), _deny(["kms:*"], [key])]
-        return _document(others, _allow(reads, ["*"]), _allow(["iam:PassRole"], own), *no_state)
+        return _document(others, rights.allow(reads, ["*"]), rights.allow(["iam:PassRole"], own), *no_state)
 
     def _kept(self, key: Any) -> list[Document]:
         return [_deny(_STATE, self.bucket_arns), _deny(_KEY, [key])]
@@ -234,7 +234,7 @@ class ClientAccount:
     def key_policy(self) -> Document:
         """IAM of the account decides who uses the key."""
         root = {"AWS": f"arn:aws:iam::{self.place.name}:root"}
-        return _document({**_allow(["kms:*"], ["*"]), "Principal": root})
+        return _document({**rights.allow(["kms:*"], ["*"]), "Principal": root})
 
     @property
     def contacts(self) -> tuple[str, ...]:
@@ -262,9 +262,5 @@ def _document(*statements: Mapping[str, Any]) -> Document:
     return {"Version": "2012-10-17", "Statement": [*statements]}
 
 
-def _allow(actions: Any, resources: Any) -> Document:
-    return {"Effect": "Allow", "Action": [*actions], "Resource": [*resources]}
-
-
 def _deny(actions: Any, resources: Any) -> Document:
-    return {**_allow(actions, resources), "Effect": "Deny"}
+    return {**rights.allow(actions, resources), "Effect": "Deny"}

@@ -6,7 +6,7 @@ from typing import Final
 
 from infra.stackspec import StackSpec
 from trainstack.bootstrap.aws.preflight_rights import RIGHTS
-from trainstack.bootstrap.aws.rights import Statement, patterns_of
+from trainstack.bootstrap.aws.rights import Statement, allow, patterns_of
 from trainstack.collect.documentation import rights as audited
 from trainstack.preflight.aws.permissions import actions, by_resource, fields_of
 
@@ -24,8 +24,8 @@ def statements(specs: Sequence[StackSpec], *, audits: bool) -> list[Statement]:
     for spec in specs:
         wanted |= {*actions(spec)}
     reads = sorted(one for one in wanted - _CONTENT if _READS.match(one))
-    found = [_allow(reads[start : start + _AT_ONCE], ["*"]) for start in range(0, len(reads), _AT_ONCE)]
-    found.append(_allow(["ssm:GetParameters"], [_PUBLIC_PARAMETERS]))
+    found = [allow(reads[start : start + _AT_ONCE], ["*"]) for start in range(0, len(reads), _AT_ONCE)]
+    found.append(allow(["ssm:GetParameters"], [_PUBLIC_PARAMETERS]))
     return [*found, *(_contents(specs) if audits else ())]
 
 
@@ -39,8 +39,4 @@ def _contents(specs: Sequence[StackSpec]) -> Iterator[Statement]:
             for pattern in patterns_of(arn)
         }
         if arns:
-            yield _allow([action], sorted(arns))
-
-
-def _allow(names: Sequence[str], resources: Sequence[str]) -> Statement:
-    return {"Effect": "Allow", "Action": [*names], "Resource": [*resources]}
+            yield allow([action], sorted(arns))

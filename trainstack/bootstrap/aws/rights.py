@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from infra.stackspec import StackSpec
@@ -66,8 +66,13 @@ def patterns_of(arn: str) -> tuple[str, ...]:
     return (re.sub(r"0{7,}.*$", "*", arn),)
 
 
+def allow(actions: Iterable[str], resources: Iterable[Any]) -> Statement:
+    """A statement; `resources`: ARNs, and references of a template."""
+    return {"Effect": "Allow", "Action": [*actions], "Resource": [*resources]}
+
+
 def _statement(actions: Sequence[str], resources: Sequence[str], boundary: str) -> Statement:
-    found: Statement = {"Effect": "Allow", "Action": [*actions], "Resource": [*resources]}
+    found = allow(actions, resources)
     if boundary:
         found["Condition"] = {"StringEquals": {"iam:PermissionsBoundary": boundary}}
     return found
