@@ -38,7 +38,7 @@ def replay(folder: Path, into: Path) -> Replay:
 
 
 def ends(found: Replay) -> set[str]:
-    """What people lose: data and nodes."""
+    """Losses of people: data and nodes."""
     return {text for kind, text in found.effects if kind in ("nodes end", "data is deleted", "data shrinks")}
 
 

@@ -20,7 +20,7 @@ def _program() -> Path:
 
 
 def faults(repository: Path) -> str:
-    """What it reports about the workflows of a repository; skips the test where it is not built."""
+    """Report of faults in the workflows of a repository; skips the test where it is not built."""
     program = _program()
     if not program.exists():
         pytest.skip("actionlint is not built: make binaries")
