@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from smoke_training.launchers.verdict_record import records
+from smoke_training.verdict_record import records
 
 Resource = Mapping[str, Any]
 State = Literal["passed", "failed", "running"]

@@ -6,10 +6,10 @@ from typing import Any, Literal
 import pulumi
 
 from components.jobs.gate import JobGate
+from infra.launchers.runplan import RunPlan
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from infra.stackspec.stack import JOB_STARTUP_S
-from smoke_training.launchers.runplan import RunPlan
 from stacks.parts import JobPlace, JobValidation
 from stacks.validation import smoke_plan
 

@@ -17,7 +17,7 @@ from infra.checkpoints import checkpoints
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from infra.stackspec.stack import TeamSpec
-from smoke_training.launchers.validation import EXPERIMENT
+from smoke_training.names import EXPERIMENT
 from stacks.parts import Cluster, Store, TeamData, Tracking
 
 

@@ -12,9 +12,10 @@ from components.kubernetes.validation.gate import SmokeTest
 from components.kubernetes.validation.schedule import SmokeSchedule
 from components.kubernetes.validation.smoke_home import SERVICE_ACCOUNT, SmokeHome
 from components.kubernetes.volumes import SharedVolume
+from infra.launchers.validation import CHECKPOINTS, RUNS
 from infra.stackspec import StackSpec
 from smoke_training.fabric import Fabric
-from smoke_training.launchers.validation import CHECKPOINTS, RESULT_COPIES, RUNS
+from smoke_training.names import RESULT_COPIES
 from stacks.parts import (
     Alerts,
     Cluster,

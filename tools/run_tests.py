@@ -39,7 +39,7 @@ FAST = (
     "infra/stackspec",
     "policies/rules",
     "smoke_training/judges",
-    "smoke_training/launchers",
+    "infra/launchers",
     "trainstack/advice",
     "trainstack/queues",
     "test_cloud_dispatch.py",

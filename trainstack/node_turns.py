@@ -4,7 +4,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from smoke_training.launchers.verdict_record import records
+from smoke_training.verdict_record import records
 
 Object = Mapping[str, Any]
 Group = tuple[str, ...]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.quantity import parse
-from smoke_training.launchers.checkpoint_policy import LAST
+from smoke_training.checkpoint_policy import LAST
 
 STOP_AT = "trainstack.dev/idle-stop-at"
 """Annotation of a pod with idle GPUs: time of its stop in UTC, or `never`; a later time postpones it."""

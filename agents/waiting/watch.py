@@ -4,7 +4,7 @@
 and the provider waits forever for a suspended Job (docs/adr/0010). Standard library only. It reads the Job,
 its pods and its Kueue Workload every few seconds and changes nothing. Exit codes: 0 the validation passed,
 1 it did not, or did not run in time; the verdict is the container's termination message
-(`smoke_training.launchers.verdict_record`).
+(`smoke_training.verdict_record`).
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from agents.shared.api_server import FORBIDDEN_S, ApiServer, Object, say
 from agents.shared.kueue import API, AWAY_NOTE, JOB_UID_LABEL
-from smoke_training.launchers.verdict_record import VerdictRecord, records
+from smoke_training.verdict_record import VerdictRecord, records
 
 POLL_S = 2.0
 

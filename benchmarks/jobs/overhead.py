@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from smoke_training.launchers.bundle import shipped
+from infra.launchers.bundle import shipped
 
 ROOT = Path(__file__).resolve().parents[2]
 FINETUNE = ["--base-steps", "100", "--steps", "200"]

@@ -17,9 +17,10 @@ from pulumi import dynamic
 from components.base import Component, Options
 from components.jobs.gate_provider import JobGateProvider
 from components.jobs.services import SERVICES
-from smoke_training.launchers import bundle, runplan
-from smoke_training.launchers.runplan import RunPlan
-from smoke_training.launchers.validation import RESULT_COPIES, ValidationFiles, plan_text, validation
+from infra.launchers import bundle, runplan
+from infra.launchers.runplan import RunPlan
+from infra.launchers.validation import ValidationFiles, plan_text, validation
+from smoke_training.names import RESULT_COPIES
 
 
 class JobGateArgs(TypedDict):

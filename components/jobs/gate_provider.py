@@ -19,11 +19,11 @@ from components.jobs.services import SERVICES
 from components.jobs.waiting import REAL, Clock, JobError, stop, wait, why_not_completed
 from infra.errors import UserError
 from infra.jobs.service import JobService, JobState, LostError, ServiceJob
-from smoke_training.launchers import bundle, runplan
-from smoke_training.launchers.aws import sagemaker
-from smoke_training.launchers.gcp import vertex
-from smoke_training.launchers.runplan import RunPlan
-from smoke_training.launchers.validation import PLAN_FILE
+from infra.launchers import bundle, runplan
+from infra.launchers.aws import sagemaker
+from infra.launchers.gcp import vertex
+from infra.launchers.runplan import RunPlan
+from infra.launchers.validation import PLAN_FILE
 
 INPUTS = (
     "service",

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.jobs.service import JobService
-from smoke_training.launchers.gcp.vertex import VERTEX_CODE
-from smoke_training.launchers.runplan import SageMakerOptions, VertexOptions
-from smoke_training.launchers.verdict_record import LIMIT_VARIABLE
+from infra.launchers.gcp.vertex import VERTEX_CODE
+from infra.launchers.runplan import SageMakerOptions, VertexOptions
+from smoke_training.verdict_record import LIMIT_VARIABLE
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
+from infra.launchers.fabrics import PodNeeds
 from smoke_training.fabric import Fabric
-from smoke_training.launchers.fabrics import PodNeeds
 
 
 class FabricOffer(TypedDict):

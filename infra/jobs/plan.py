@@ -11,10 +11,10 @@ from infra.jobs.options import RunOrder
 from infra.jobs.packing.pack import CodePack
 from infra.jobs.service import Moment
 from infra.jobs.service_part import PartOf
+from infra.launchers import bundle, managed
+from infra.launchers.aws import trial
+from infra.launchers.runplan import PER_NODE, RunPlan
 from infra.naming import TAG_PREFIX, lasting_tags, sanitize
-from smoke_training.launchers import bundle, managed
-from smoke_training.launchers.aws import trial
-from smoke_training.launchers.runplan import PER_NODE, RunPlan
 
 # TrainingJobName of SageMaker's API; Vertex AI takes longer names.
 _MOST_OF_A_NAME = 63

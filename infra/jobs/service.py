@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from infra.errors import Problem, UserError
-from smoke_training.launchers.runplan import RunPlan
+from infra.launchers.runplan import RunPlan
 
 Moment = datetime.datetime
 """With a time zone."""

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from infra.jobs.options import RunOrder
 from infra.jobs.service import JobService
-from smoke_training.launchers.runplan import SageMakerOptions, VertexOptions
+from infra.launchers.runplan import SageMakerOptions, VertexOptions
 
 
 @dataclass(frozen=True, kw_only=True)

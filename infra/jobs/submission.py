@@ -15,10 +15,10 @@ from infra.jobs.packing.secret_texts import secrets_in
 from infra.jobs.plan import run_name, run_plan
 from infra.jobs.service import CallerIdentity, JobService, LostError, Moment, Searching
 from infra.jobs.service_part import Keeping, RunService
+from infra.launchers import bundle, managed
+from infra.launchers.aws import trial
+from infra.launchers.runplan import RunPlan
 from infra.outputs.jobs import JobOutputs
-from smoke_training.launchers import bundle, managed
-from smoke_training.launchers.aws import trial
-from smoke_training.launchers.runplan import RunPlan
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from rehearsal.core.faults import SmokeFault, read
 from rehearsal.workloads.pod import PodRunner
 
-# On the pods of every training run (smoke_training/launchers/pods.py).
+# On the pods of every training run (infra/launchers/pods.py).
 RUN_LABEL = "trainstack.dev/run"
 _PERIOD_S = 0.02
 _SEARCH_S = 0.05

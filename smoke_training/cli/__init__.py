@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import NoReturn
 
 from smoke_training.cli import (
@@ -15,18 +16,17 @@ from smoke_training.cli import (
     judge,
     node,
     plan,
-    render,
     replay,
     run,
     summary,
 )
-from smoke_training.launchers.verdict_record import VerdictRecord, limit_of
 from smoke_training.model import EXIT_CODES, Verdict
 from smoke_training.reader import DocumentError
+from smoke_training.verdict_record import VerdictRecord, limit_of
 
 # Each has NAME, HELP, `add(parser)` for its arguments and `main(chosen) -> exit code`, which raises
 # DocumentError for what it cannot use.
-COMMANDS = (run, node, judge, plan, render, explain, compare, summary, replay, announce, job)
+COMMANDS = (run, node, judge, plan, explain, compare, summary, replay, announce, job)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -37,8 +37,12 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_CODES[Verdict.ERROR], f"{self.prog}: error: {message}\n")
 
 
-def main(arguments: list[str] | None = None, program: str = "smoke_training") -> int:
-    """Run one command; exit codes 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 ERROR, 4 SKIPPED.
+def main(
+    arguments: list[str] | None = None,
+    program: str = "smoke_training",
+    modules: Sequence[ModuleType] = COMMANDS,
+) -> int:
+    """Run one command of `modules`; exit codes 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 ERROR, 4 SKIPPED.
 
     `announce` and `job` exit with the code of their program.
     """
@@ -47,12 +51,12 @@ def main(arguments: list[str] | None = None, program: str = "smoke_training") ->
     )
     codes = f"exit codes: {', '.join(f'{code} {name}' for name, code in EXIT_CODES.items())}"
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in COMMANDS:
+    for command in modules:
         own = None if command in (announce, job) else codes
         command.add(commands.add_parser(command.NAME, help=command.HELP, epilog=own))
     chosen = parser.parse_args(arguments)
     try:
-        return int(next(c for c in COMMANDS if chosen.command == c.NAME).main(chosen))
+        return int(next(c for c in modules if chosen.command == c.NAME).main(chosen))
     except DocumentError as error:
         return _refuse(chosen.command, error.problems)
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from smoke_training.launchers.checkpoint_policy import INTERVAL_S, KEEP_EVERY_HOURS, KEEP_LAST
+from smoke_training.checkpoint_policy import INTERVAL_S, KEEP_EVERY_HOURS, KEEP_LAST
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ def distributed(settings: JobSettings, place: JobNode) -> bool:
 def command(settings: JobSettings, place: JobNode) -> list[str]:
     """Return the command line: plain Python, or torchrun with one process per GPU; bash for a shell script.
 
-    Static rendezvous, for the reasons in `smoke_training.launchers.rendezvous`.
+    Static rendezvous, for the reasons in `infra.launchers.rendezvous`.
     """
     if is_shell(settings):
         return ["bash", _path(settings), *settings.arguments]

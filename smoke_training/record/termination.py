@@ -9,9 +9,9 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from smoke_training.evidence.world import RankFailure
-from smoke_training.launchers.verdict_record import VerdictRecord
 from smoke_training.model import Check, Culprit, Judgement, Verdict
 from smoke_training.record import formatting
+from smoke_training.verdict_record import VerdictRecord
 
 TERMINATION_LIMIT = 4096  # bytes; Kubernetes cuts a termination message there
 # Bytes that the parts may take: the first four always fit together, so that none of them is ever cut off.

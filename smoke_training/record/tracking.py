@@ -13,7 +13,7 @@ from typing import Any
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import Lookup
-from smoke_training.launchers.validation import EXPERIMENT
+from smoke_training.names import EXPERIMENT
 from smoke_training.reader import UNFIT
 from smoke_training.record import accepted, fields, mlflow
 from smoke_training.record.gcp import api as gcp

@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from smoke_training.launchers.checkpoint_policy import FOLDER, LAST
+from smoke_training.checkpoint_policy import FOLDER, LAST
 
 _REQUEST_S = 10.0
 

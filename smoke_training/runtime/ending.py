@@ -16,14 +16,14 @@ from typing import TypeVar
 
 from smoke_training import evidence, files, verdict
 from smoke_training.evidence.world import RankFailure, Unrecorded
-from smoke_training.launchers.validation import RESULT_COPIES
-from smoke_training.launchers.verdict_record import VerdictRecord, limit_of
 from smoke_training.model import EXIT_CODES, Check, Judgement, Verdict
+from smoke_training.names import RESULT_COPIES
 from smoke_training.plan import Plan
 from smoke_training.record import alert, copies, document, run_record, termination
 from smoke_training.runtime import facts, output
 from smoke_training.runtime.control.session import Line, Over
 from smoke_training.runtime.facts import NodeSettings
+from smoke_training.verdict_record import VerdictRecord, limit_of
 
 SAMPLES_SUFFIX = ".samples.jsonl"
 Content = TypeVar("Content")

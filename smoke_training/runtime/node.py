@@ -15,9 +15,8 @@ from smoke_training import plan as plans
 from smoke_training.evidence import document_of
 from smoke_training.evidence.world import EarlyEnd, LauncherPreflight, PlanText, RankFailure
 from smoke_training.judges.run import world
-from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
-from smoke_training.launchers.verdict_record import VerdictRecord
 from smoke_training.model import EXIT_CODES, Check, Verdict
+from smoke_training.names import CONTROL_PORT_OFFSET
 from smoke_training.plan import Plan
 from smoke_training.runtime import facts, host, output
 from smoke_training.runtime.control import channel
@@ -29,6 +28,7 @@ from smoke_training.runtime.ending import Ending
 from smoke_training.runtime.facts import NodeSettings
 from smoke_training.runtime.launch import LocalRanks
 from smoke_training.runtime.system_metrics import SystemSampler
+from smoke_training.verdict_record import VerdictRecord
 
 ADDRESS_PATIENCE = 2.5  # times the join timeout: a pod's name has no address before the pod is scheduled
 

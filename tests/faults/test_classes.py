@@ -6,7 +6,7 @@ its own wires, and the CPUs go to it first.
 
 import pytest
 
-from smoke_training.launchers.verdict_record import records
+from smoke_training.verdict_record import records
 from tests.faults import catalog, system
 from tests.faults.catalog import CLASSES, Case
 from tests.faults.injector import InjectorError

@@ -3,7 +3,7 @@
 from typing import Any
 
 from infra.gate import gates, lines, undecided
-from smoke_training.launchers.verdict_record import VerdictRecord
+from smoke_training.verdict_record import VerdictRecord
 
 PREFIX = "urn:pulumi:dev-aws::trainstack::"
 UNREADY = "[Pod trainstack-watch/smoke-1-kbn88]: containers with unready status: [waits] [Error] "

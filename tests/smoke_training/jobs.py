@@ -16,11 +16,11 @@ from typing import Any
 
 import jsonschema
 
+from infra.launchers import bundle as zipped
 from smoke_training import evidence
 from smoke_training.evidence import Evidence
-from smoke_training.launchers import bundle as zipped
-from smoke_training.launchers.verdict_record import readable
 from smoke_training.runtime import processes
+from smoke_training.verdict_record import readable
 from tests.smoke_training.result_schema import RESULT_SCHEMA
 from tests.smoke_training.samples import document
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke_training.launchers.verdict_record import VerdictRecord
+from smoke_training.verdict_record import VerdictRecord
 from trainstack.node_turns import begun, ended, groups, result_text, suspects
 
 

@@ -31,9 +31,11 @@ def _forwarding(name: str) -> Callable[[typer.Context], None]:
         if name == "run" and not {"-h", "--help"} & {*context.args}:
             extras.require_rehearse("smoke run")
         try:
-            from smoke_training.cli import main  # noqa: PLC0415
+            from smoke_training import cli  # noqa: PLC0415
+            from trainstack import render  # noqa: PLC0415 - not part of the program that ships
 
-            raise typer.Exit(main([name, *context.args], "trainstack smoke"))
+            commands = (*cli.COMMANDS, render)
+            raise typer.Exit(cli.main([name, *context.args], "trainstack smoke", commands))
         except KeyboardInterrupt:
             typer.echo(STOPPED, err=True)
             raise typer.Exit(ERROR) from None

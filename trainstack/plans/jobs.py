@@ -10,9 +10,9 @@ from components.kubernetes.queueing.kueue_fields import COMPUTE_CLASS
 from components.kubernetes.queueing.tenancy import LEAST_REQUEST
 from components.kubernetes.runtime_names import CLUSTER_RUNTIME, POOL_RUNTIME
 from infra.engine.plan import PlannedStep
+from infra.launchers.gcp import gke
 from infra.naming import flavor_name
 from infra.quantity import parse
-from smoke_training.launchers.gcp import gke
 from trainstack.queues.state import Job, State
 
 ENDS: Final = "job ends"

@@ -14,9 +14,9 @@ from agents.shared.kueue import (
     QUEUE_NAME_LABEL,
     STOPPED_LABEL,
 )
+from infra.launchers import plugins
+from infra.launchers.gcp import gke
 from infra.quantity import parse
-from smoke_training.launchers import plugins
-from smoke_training.launchers.gcp import gke
 from trainstack.queues.state import (
     GPU,
     AdmissionCheck,

@@ -11,8 +11,8 @@ from infra.catalog.aws import facts
 from infra.catalog.aws.model import CpuType, InstanceType
 from infra.catalog.aws.pools import efa_driver_problems
 from infra.errors import UserError
+from infra.launchers import pods
 from smoke_training.fabric import Fabric
-from smoke_training.launchers import pods
 
 # EKS's AL2023 nodes reserve CPU for kubelet and system by a falling share of the cores (6 %, 1 %, 0.5 %, 0.5
 # %, then 0.25 % of each further core), and memory by the number of pods: 255 MiB + 11 MiB a pod, with up to

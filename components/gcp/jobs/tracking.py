@@ -15,7 +15,7 @@ from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabas
 from components.gcp.tracking.login import ACCOUNT_LENGTH, database_uri, database_user
 from components.ordering import after
 from infra.naming import sanitize
-from smoke_training.launchers.gcp.vertex import IAP as PLUGIN
+from smoke_training.names import IAP as PLUGIN
 
 IAP = "iap.googleapis.com"
 ASKED_BY = {"MLFLOW_TRACKING_AUTH": PLUGIN}

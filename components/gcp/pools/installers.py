@@ -9,8 +9,8 @@ from pulumi_kubernetes import apps, meta
 from components.base import Component, Options
 from components.kubernetes.accelerators import POOL_LABEL
 from components.ordering import after
+from infra.launchers.gcp import gke
 from smoke_training.fabric import Fabric
-from smoke_training.launchers.gcp import gke
 
 Body = dict[str, Any]
 

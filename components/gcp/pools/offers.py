@@ -8,9 +8,9 @@ from components.kubernetes.offers import FabricOffer, NodeOffer
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.gcp.pools import LOCAL_SSD_GIB, gpus_of_node
+from infra.launchers.fabrics import PodNeeds
+from infra.launchers.gcp import gke
 from smoke_training.fabric import Fabric
-from smoke_training.launchers.fabrics import PodNeeds
-from smoke_training.launchers.gcp import gke
 
 # GKE reserves CPU and memory of a node by falling shares, and evicts pods for the last 100 MiB. Source: GKE
 # documentation, "Plan GKE Standard node sizes" (docs.cloud.google.com/kubernetes-engine/docs/concepts/

@@ -32,7 +32,7 @@ PROGRAM = Program(
         "agents.shared.prometheus",
         "agents.shared.times",
         "infra.quantity",
-        "smoke_training.launchers.checkpoint_policy",
+        "smoke_training.checkpoint_policy",
     ),
 )
 # Users of a pruner report that engines load weights for 35 minutes (wseaton/gpu-pruner, its issues; read

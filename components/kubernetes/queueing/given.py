@@ -8,7 +8,7 @@ from components.kubernetes.people import by_controllers
 from components.kubernetes.queueing.policy import Body, Policy, rule
 from components.kubernetes.queueing.tenancy import GIVEN_LABEL, TRACKING
 from components.kubernetes.runtime_names import POOL_RUNTIME
-from smoke_training.launchers import checkpoint_policy
+from smoke_training import checkpoint_policy
 
 GIVEN, FINALIZERS, TOKENS = "trainstack-given", "trainstack-finalizers", "trainstack-tokens"
 CLAIMS, EVENTS = "trainstack-claims", "trainstack-events"

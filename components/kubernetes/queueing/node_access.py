@@ -12,7 +12,7 @@ from typing import Any
 
 from components.kubernetes.queueing.policy import Policy, rule
 from components.kubernetes.queueing.quotas import FlavorArgs
-from smoke_training.launchers.fabrics import SidecarArgs, reaches_node
+from infra.launchers.fabrics import SidecarArgs, reaches_node
 
 NAME, SHELLS = "trainstack-node", "trainstack-node-shells"
 # Pod Security Standards, "Baseline" (kubernetes.io, read 2026-11-25).

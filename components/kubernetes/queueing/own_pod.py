@@ -1,7 +1,7 @@
 """A pod of a team may write one annotation on itself: the time of its run's last checkpoint (ADR 34)."""
 
 from components.kubernetes.queueing.policy import Policy, rule
-from smoke_training.launchers.checkpoint_policy import LAST
+from smoke_training.checkpoint_policy import LAST
 
 NAME = "trainstack-own-pod"
 # The only account to which the stack grants it (`teams.checkpoints`); others have what administrators grant.

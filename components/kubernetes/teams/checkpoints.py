@@ -8,7 +8,7 @@ from pulumi_kubernetes import core, meta
 from components.base import Component, Options
 from components.kubernetes.access import account, bound_role, may
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL
-from smoke_training.launchers import checkpoint_policy
+from smoke_training import checkpoint_policy
 
 _ROLE = "says-last-checkpoint"
 

@@ -18,8 +18,8 @@ from components.kubernetes.offers import NodeOffer, claimed, devices
 from components.kubernetes.runtime_names import POOL_RUNTIME
 from components.kubernetes.waiting.webhooks import DryRun, webhooks_answer
 from components.ordering import after
-from smoke_training.launchers import kubeflow
-from smoke_training.launchers.runplan import RunPlan, shared_memory
+from infra.launchers import kubeflow
+from infra.launchers.runplan import RunPlan, shared_memory
 
 JOBSET_PORTS = Ports(api_server=(9443,), metrics=(8443,))
 # Nothing reports to its server of states (10443): that feature, TrainJobStatus, is off.

@@ -1,7 +1,7 @@
 """The code of a validation, bundled from this checkout."""
 
 from infra.errors import Problem, UserError
-from smoke_training.launchers import bundle
+from infra.launchers import bundle
 
 
 def shipped() -> bundle.Bundle:

@@ -25,8 +25,8 @@ from components.kubernetes.validation.run import (
 )
 from components.kubernetes.validation.watcher import Watched
 from components.ordering import after
-from smoke_training.launchers import kubernetes
-from smoke_training.launchers.validation import RUNS
+from infra.launchers import kubernetes
+from infra.launchers.validation import RUNS
 
 # Until the queue admits the job: preempted jobs have this long to save their state and stop.
 QUEUE_TIMEOUT_S = 1800

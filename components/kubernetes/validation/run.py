@@ -1,4 +1,4 @@
-"""The run that validates a deploy, as rendered by `smoke_training.launchers`."""
+"""The run that validates a deploy, as rendered by `infra.launchers`."""
 
 import dataclasses
 import hashlib
@@ -13,11 +13,11 @@ from components.kubernetes.offers import claimed, devices
 from components.kubernetes.slots import slot
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.smoke_home import SERVICE_ACCOUNT
-from smoke_training.launchers import validation as validations
-from smoke_training.launchers.bundle import Bundle
-from smoke_training.launchers.fabrics import on_nodes
-from smoke_training.launchers.runplan import RunPlan
-from smoke_training.launchers.validation import CODE_FILE, PLAN_FILE, ValidationFiles, validation
+from infra.launchers import validation as validations
+from infra.launchers.bundle import Bundle
+from infra.launchers.fabrics import on_nodes
+from infra.launchers.runplan import RunPlan
+from infra.launchers.validation import CODE_FILE, PLAN_FILE, ValidationFiles, validation
 
 DIGEST_LENGTH = 10
 # From admission to the first step: a new node boots and pulls a training image (Kueue itself gives up and

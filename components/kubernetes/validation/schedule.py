@@ -19,7 +19,7 @@ from components.kubernetes.validation.run import (
     smoke_run,
 )
 from components.ordering import after
-from smoke_training.launchers import kubernetes
+from infra.launchers import kubernetes
 
 # No deploy waits for these runs: an inconclusive or preempted one is not a failed Job.
 ACCEPT = ("PASS", "INCONCLUSIVE", "SKIPPED")

@@ -16,7 +16,7 @@ from components.kubernetes.waiting.namespace import closed_namespace
 # Not in the validation's namespace, where every pod is queued: this one must never wait in a queue.
 NAMESPACE = "trainstack-watch"
 NAME = "smoke-watch"
-PROGRAM = Program("agents.waiting.watch", ["agents.shared.kueue", "smoke_training.launchers.verdict_record"])
+PROGRAM = Program("agents.waiting.watch", ["agents.shared.kueue", "smoke_training.verdict_record"])
 
 
 @dataclass(frozen=True)

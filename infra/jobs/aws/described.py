@@ -8,7 +8,7 @@ from typing import Any
 
 from infra.jobs.service import JobPhase, JobState, PhaseChange, ServiceJob
 from infra.naming import TAG_PREFIX
-from smoke_training.launchers.verdict_record import readable
+from smoke_training.verdict_record import readable
 
 STACK_VARIABLE = "TRAINSTACK_STACK"
 _STATES = {

@@ -5,9 +5,9 @@ from infra.catalog.aws.jobs import JobMachineType as Hardware
 from infra.catalog.aws.jobs import jobs
 from infra.jobs.options import RunOrder
 from infra.jobs.service_part import ServicePart
+from infra.launchers.bundle import NAME as WRAPPER
+from infra.launchers.runplan import SageMakerOptions
 from infra.naming import sanitize
-from smoke_training.launchers.bundle import NAME as WRAPPER
-from smoke_training.launchers.runplan import SageMakerOptions
 
 CODE, DATA = "code", "data"
 COMMAND = ("python3", f"/opt/ml/input/data/{CODE}/{WRAPPER}", "job")

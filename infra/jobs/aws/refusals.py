@@ -11,7 +11,7 @@ from infra.catalog.aws.jobs import quota_name
 from infra.catalog.aws.quotas import key_of, request
 from infra.clouds.aws.login import DENIED
 from infra.errors import Problem
-from smoke_training.launchers.runplan import RunPlan
+from infra.launchers.runplan import RunPlan
 
 # The service is unavailable or throttles; the request may be retried ("Common Error Types").
 UNAVAILABLE = {

@@ -20,9 +20,9 @@ from infra.jobs.aws.search.described import described_search, is_of
 from infra.jobs.aws.search.tuning import is_search
 from infra.jobs.aws.search.tuning import request as tuning_request
 from infra.jobs.service import CallerIdentity, JobState, LostError, Moment, ServiceJob, TuningSpec
+from infra.launchers.aws import sagemaker
+from infra.launchers.runplan import RunPlan
 from infra.naming import TAG_PREFIX
-from smoke_training.launchers.aws import sagemaker
-from smoke_training.launchers.runplan import RunPlan
 
 _MISSING = {"404", "NoSuchKey", "NotFound"}
 # Codes for a job that does not exist ("Requested resource not found.", DescribeTrainingJob).

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra.jobs.service import JobPhase, JobState, Moment, PhaseChange, ServiceJob
+from infra.launchers.gcp.vertex import label_key
 from infra.naming import TAG_PREFIX
-from smoke_training.launchers.gcp.vertex import label_key
 
 WEEK_S = 7 * 86_400
 """Default time limit of a job (types/custom_job.py, Scheduling.timeout)."""

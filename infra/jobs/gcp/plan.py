@@ -4,9 +4,10 @@ from infra.catalog.gcp import facts
 from infra.catalog.gcp.jobs import jobs
 from infra.jobs.options import RunOrder
 from infra.jobs.service_part import ServicePart
-from smoke_training.launchers.bundle import NAME as WRAPPER
-from smoke_training.launchers.gcp.vertex import IAP, VERTEX_CODE
-from smoke_training.launchers.runplan import VertexOptions
+from infra.launchers.bundle import NAME as WRAPPER
+from infra.launchers.gcp.vertex import VERTEX_CODE
+from infra.launchers.runplan import VertexOptions
+from smoke_training.names import IAP
 
 COMMAND = ("python3", f"{VERTEX_CODE}/{WRAPPER}", "job")
 

@@ -8,7 +8,7 @@ import re
 
 from infra.clouds.gcp.api import DISABLED
 from infra.errors import Problem
-from smoke_training.launchers.runplan import RunPlan
+from infra.launchers.runplan import RunPlan
 
 # The service is unavailable; the request may be retried (google.api, AIP-194).
 UNAVAILABLE = {"UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED", "UNKNOWN"}

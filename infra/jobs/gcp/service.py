@@ -31,10 +31,10 @@ from infra.jobs.service import (
     ServiceJob,
     run_not_found,
 )
+from infra.launchers.gcp import vertex
+from infra.launchers.gcp.vertex import label_key, label_value
+from infra.launchers.runplan import RunPlan
 from infra.naming import TAG_PREFIX
-from smoke_training.launchers.gcp import vertex
-from smoke_training.launchers.gcp.vertex import label_key, label_value
-from smoke_training.launchers.runplan import RunPlan
 
 _ATTEMPTS = 4
 # No job runs longer (SageMaker's StoppingCondition has the same limit), so older jobs are over.

@@ -11,7 +11,7 @@ from policies.rules.kubernetes.objects import metadata, namespace_of, namespaces
 from policies.stack import Stack
 
 _JOB, _CRON_JOB = "kubernetes:batch/v1:Job", "kubernetes:batch/v1:CronJob"
-# Every object of a validation has the label (smoke_training/launchers/pods.py). Its watcher is a Job of the
+# Every object of a validation has the label (infra/launchers/pods.py). Its watcher is a Job of the
 # same name there (components/kubernetes/validation/watcher.py); the name says what is validated.
 _LABEL, _WATCHERS = "trainstack.dev/run", "trainstack-watch"
 

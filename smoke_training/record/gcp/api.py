@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from smoke_training.launchers.gcp.vertex import IAP
+from smoke_training.names import IAP
 
 ATTEMPTS = 2
 WAKING_S = 60.0

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from smoke_training.launchers.gcp.vertex import IAP
+from smoke_training.names import IAP
 from smoke_training.record.gcp.api import IapLogin
 
 

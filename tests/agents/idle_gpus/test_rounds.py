@@ -15,7 +15,7 @@ from agents.idle_gpus.watch import IdleWatch
 from agents.shared.api_server import ApiServerError
 from agents.shared.kueue import IDLE, RETRIED_NOTE, RETRY_LABEL, STOPPED_LABEL
 from agents.shared.times import stamp
-from smoke_training.launchers.checkpoint_policy import LAST
+from smoke_training.checkpoint_policy import LAST
 from tests.agents.idle_gpus.recorded import answer, series
 from tests.agents.idle_gpus.test_holders import pod
 

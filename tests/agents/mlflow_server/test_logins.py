@@ -16,7 +16,7 @@ from agents.shared.api_server import ApiServer
 from agents.waiting import mlflow_logins as program
 from agents.waiting.mlflow_logins import Logins, Mlflow, MlflowRequestError, give, give_all
 from components.kubernetes.tracking.logins import LoginArgs, MlflowLogins
-from smoke_training.launchers.validation import EXPERIMENT
+from smoke_training.names import EXPERIMENT
 from smoke_training.record import tracking
 from tests.agents.mlflow_server.conftest import Server
 from tests.components.graph import Graph, deploy_graph

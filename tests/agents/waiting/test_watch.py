@@ -10,7 +10,7 @@ from agents.shared.api_server import FORBIDDEN_S, ApiServer
 from agents.shared.kueue import AWAY_NOTE
 from agents.waiting import watch as program
 from agents.waiting.watch import End, Reader, RunWatch, WaitLimits
-from smoke_training.launchers.verdict_record import VerdictRecord
+from smoke_training.verdict_record import VerdictRecord
 
 LIMITS = WaitLimits(queue_s=100, start_s=50, total_s=300)
 Seen = tuple[Mapping[str, Any] | None, list[Mapping[str, Any]], list[Mapping[str, Any]]]

@@ -18,7 +18,7 @@ from components.kubernetes.validation.smoke_home import SmokeHome
 from infra.naming import gate_queue, team_namespace
 from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.nodes import KwokPool, add_nodes
-from smoke_training.launchers.verdict_record import VerdictRecord, records
+from smoke_training.verdict_record import VerdictRecord, records
 from tests.cluster.manifests import manifests
 from tests.cluster.programs import finished, started
 from tests.cluster.waiting import gone

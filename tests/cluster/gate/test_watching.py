@@ -4,7 +4,7 @@ import pytest
 
 from components.kubernetes.queueing import kueue
 from rehearsal.controlplane.api import Access, ApiError, KubernetesApi
-from smoke_training.launchers.verdict_record import VerdictRecord
+from smoke_training.verdict_record import VerdictRecord
 from tests.cluster.gate.conftest import QUEUE, Gate
 from tests.cluster.waiting import eventually
 

@@ -8,13 +8,13 @@ from functools import partial
 
 import pytest
 
+from infra.launchers import kubeflow, kubernetes
 from policies.admission.manifests import SYSTEM
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
-from smoke_training.launchers import kubeflow, kubernetes
 from tests.cluster.manifests import manifests
 from tests.cluster.stack_objects import PAIR, of_charts, of_program, pods
 from tests.cluster.waiting import eventually, gone
-from tests.smoke_training.launchers import plans
+from tests.infra.launchers import plans
 from tests.stacks.composition.composed import composed
 
 LABEL = "trainstack.dev/policy"

@@ -10,9 +10,9 @@ from components.kubernetes.queueing import job_limits
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 from components.kubernetes.queueing.quotas import GPU, TeamArgs
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
+from infra.launchers import kubeflow
 from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.control_plane import ControlPlane
-from smoke_training.launchers import kubeflow
 from tests.cluster.queues.lab import IMAGE, Lab, flavor, machines, queues
 from tests.cluster.queues.members import member
 from tests.cluster.waiting import eventually, gone

@@ -9,8 +9,8 @@ from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
 from components.kubernetes.training.trainer import runtimes
 from infra.catalog.gcp import facts
+from infra.launchers import kubeflow
 from rehearsal.controlplane.api import KubernetesApi, Object
-from smoke_training.launchers import kubeflow
 from tests.cluster.queues.lab import IMAGE, Lab, machines, queues
 from tests.cluster.waiting import eventually, gone
 

@@ -20,10 +20,10 @@ from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.quotas import GPU, TeamArgs
 from components.kubernetes.queueing.stopping import UNSUPPORTED
 from components.kubernetes.training.trainer import runtimes
+from infra.launchers import kubeflow
 from policies.admission.manifests import manifests as policies
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from rehearsal.controlplane.control_plane import ControlPlane
-from smoke_training.launchers import kubeflow
 from tests.cluster.queues.lab import IMAGE, Lab, flavor, machines, queues
 from tests.cluster.queues.members import member
 from tests.cluster.waiting import eventually, gone

@@ -4,9 +4,9 @@ import pytest
 
 from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.quotas import TeamArgs
+from infra.launchers import kubernetes
+from infra.launchers.runplan import RunPlan
 from rehearsal.controlplane.api import KubernetesApi, Object
-from smoke_training.launchers import kubernetes
-from smoke_training.launchers.runplan import RunPlan
 from tests.cluster.queues.lab import flavor, machines, queues
 from tests.cluster.waiting import eventually
 

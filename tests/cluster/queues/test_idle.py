@@ -27,7 +27,7 @@ from components.kubernetes.idle.idle_gpus import PROGRAM, IdleGpus, IdleGpusArgs
 from components.kubernetes.teams.checkpoints import TeamCheckpoints
 from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.processes import free_ports
-from smoke_training.launchers.checkpoint_policy import LAST
+from smoke_training.checkpoint_policy import LAST
 from smoke_training.runtime.announcement import AnnotationRefusedError, announce
 from tests.agents.idle_gpus.recorded import answer, series
 from tests.cluster.manifests import manifests

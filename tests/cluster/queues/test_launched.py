@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from components.kubernetes.queueing.quotas import TeamArgs
+from infra.launchers import kubernetes
+from infra.launchers.runplan import RunPlan
 from rehearsal.controlplane.api import KubernetesApi
-from smoke_training.launchers import kubernetes
-from smoke_training.launchers.runplan import RunPlan
 from tests.cluster.queues.lab import Lab, flavor, lost, machines, queues
 from tests.cluster.waiting import eventually
 

@@ -10,9 +10,9 @@ import psutil
 import pytest
 
 from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
+from infra.launchers import kubernetes
+from infra.launchers.runplan import Mount, RunPlan
 from rehearsal.controlplane.api import KubernetesApi, Object
-from smoke_training.launchers import kubernetes
-from smoke_training.launchers.runplan import Mount, RunPlan
 from tests.cluster import local_node
 from tests.cluster.queues import resuming_run as resuming
 from tests.cluster.queues.lab import queues

@@ -7,9 +7,9 @@ from typing import Any
 
 from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
 from components.kubernetes.training.trainer import runtimes
+from infra.launchers import kubeflow
+from infra.launchers.runplan import RunPlan
 from rehearsal.controlplane.api import KubernetesApi, Object
-from smoke_training.launchers import kubeflow
-from smoke_training.launchers.runplan import RunPlan
 from tests.cluster.queues.lab import IMAGE, Lab, flavor, machines, queues
 from tests.cluster.waiting import eventually, gone
 

@@ -1,7 +1,7 @@
 """Risks that are accepted, with their reasons (docs/reference/tenancy.md)."""
 
 from agents.shared.kueue import RETRY_LABEL
-from smoke_training.launchers.checkpoint_policy import LAST
+from smoke_training.checkpoint_policy import LAST
 from tests.cluster.tenancy.attempt import KUEUE, Accepted, acting_as, body, call, create, patch, raw
 from tests.cluster.tenancy.scene import SMALL, job_spec, pod_spec
 

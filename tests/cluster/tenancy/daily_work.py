@@ -3,12 +3,12 @@
 from dataclasses import replace
 from functools import partial
 
+from infra.launchers import kubeflow, kubernetes
 from rehearsal.controlplane.api import ApiError, Object
-from smoke_training.launchers import kubeflow, kubernetes
 from tests.cluster.tenancy.attempt import KUEUE, PORTS, Send, body, call, create, delete, patch
 from tests.cluster.tenancy.scene import Scene, job_set, job_spec, lasting, pod_spec
 from tests.cluster.waiting import eventually
-from tests.smoke_training.launchers import plans
+from tests.infra.launchers import plans
 
 WITHIN = [{"from": [{"podSelector": {"matchLabels": {"app": "own"}}}], "ports": [{"port": 8888}]}]
 

@@ -12,12 +12,12 @@ from components.kubernetes.queueing import node_access
 from components.kubernetes.queueing.admission import policies
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 from components.kubernetes.queueing.quotas import FlavorArgs
+from infra.launchers import kubernetes
+from infra.launchers.gcp import gke
+from infra.launchers.runplan import RunPlan
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
-from smoke_training.launchers import kubernetes
-from smoke_training.launchers.gcp import gke
-from smoke_training.launchers.runplan import RunPlan
 from tests.cluster.waiting import eventually, gone
-from tests.smoke_training.launchers import plans
+from tests.infra.launchers import plans
 
 HIGH, MEGA = [f"high-{index}" for index in range(4)], [f"mega-{index}" for index in range(8)]
 FLAVORS = [cast(FlavorArgs, {"name": "x", "pod": needs}) for needs in (gke.tcpx(HIGH), gke.tcpxo(MEGA))]

@@ -12,10 +12,10 @@ from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.quotas import TeamArgs
 from components.kubernetes.training import trainer
 from components.kubernetes.training.trainer import runtimes
+from infra.launchers import kubeflow
 from rehearsal.controlplane import binaries
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from rehearsal.controlplane.control_plane import ControlPlane
-from smoke_training.launchers import kubeflow
 from tests.cluster.queues.lab import IMAGE, Lab, flavor, machines, queues
 from tests.cluster.upgrades.installing import installer
 from tests.cluster.waiting import eventually

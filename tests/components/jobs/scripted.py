@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from components.jobs.waiting import Clock
 from infra.jobs.service import CallerIdentity, JobLogs, JobPhase, JobState, LostError, Moment, ServiceJob
-from smoke_training.launchers.runplan import RunPlan
+from infra.launchers.runplan import RunPlan
 
 ACCOUNT = "123456789012"
 NAME = "smoke-0123456789-261126120000"

@@ -18,11 +18,11 @@ from components.jobs.gate_provider import (
 )
 from components.jobs.waiting import JobError
 from infra.jobs.service import JobPhase, JobState
-from smoke_training.launchers import bundle, runplan
-from smoke_training.launchers.aws import sagemaker
-from smoke_training.launchers.runplan import RunPlan, SageMakerOptions
-from smoke_training.launchers.validation import ValidationFiles, validation
-from smoke_training.launchers.verdict_record import LIMIT_VARIABLE
+from infra.launchers import bundle, runplan
+from infra.launchers.aws import sagemaker
+from infra.launchers.runplan import RunPlan, SageMakerOptions
+from infra.launchers.validation import ValidationFiles, validation
+from smoke_training.verdict_record import LIMIT_VARIABLE
 from tests.components.jobs.scripted import ACCOUNT, Scripted, job
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/jobs"

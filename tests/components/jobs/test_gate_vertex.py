@@ -10,9 +10,9 @@ import pytest
 
 from components.jobs.gate import _document
 from components.jobs.gate_provider import GateClosedError, JobGateProvider, code_folder
+from infra.launchers import bundle, runplan
+from infra.launchers.runplan import RunPlan
 from rehearsal import service_ports
-from smoke_training.launchers import bundle, runplan
-from smoke_training.launchers.runplan import RunPlan
 from tests.rehearsal.jobs.gcp.conftest import PROJECT, REGION, TRAINER, Project
 
 IMAGE = f"us-docker.pkg.dev/{PROJECT}/images/torch@sha256:{'0' * 64}"

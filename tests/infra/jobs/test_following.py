@@ -9,7 +9,7 @@ from infra.errors import Problem, UserError
 from infra.jobs.following import follow
 from infra.jobs.service import JobPhase, JobState, LogLine, LostError, PhaseChange, ServiceJob
 from infra.jobs.stopping import stopped
-from smoke_training.launchers.runplan import RunPlan
+from infra.launchers.runplan import RunPlan
 from tests.infra.jobs.samples import CALLER, NOW, job
 
 TRAINING = job(

@@ -13,10 +13,10 @@ from infra.errors import UserError
 from infra.jobs.aws.plan import part
 from infra.jobs.packing.pack import CodePack
 from infra.jobs.plan import run_name, run_plan
-from smoke_training.launchers import runplan
-from smoke_training.launchers.aws import sagemaker
+from infra.launchers import runplan
+from infra.launchers.aws import sagemaker
 from tests.infra.jobs.samples import NOW, OUTPUTS, order
-from tests.smoke_training.launchers.test_managed import faults
+from tests.infra.launchers.test_managed import faults
 
 _session: Any = importlib.import_module("botocore.session")  # without type hints
 _validate: Any = importlib.import_module("botocore.validate")

@@ -18,12 +18,12 @@ from infra.jobs.report import row
 from infra.jobs.service import JobState, TuningSpec
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import start
-from smoke_training.launchers import bundle, managed
-from smoke_training.launchers.aws import sagemaker, trial
+from infra.launchers import bundle, managed
+from infra.launchers.aws import sagemaker, trial
 from tests.infra.jobs.conftest import Stack
 from tests.infra.jobs.samples import NOW, order
 from tests.infra.jobs.test_plan import CODE, PACK, _session, _validate
-from tests.smoke_training.launchers.test_managed import faults
+from tests.infra.launchers.test_managed import faults
 
 _model: Any = _session.get_session().get_service_model("sagemaker")
 MODEL = _model.operation_model("CreateHyperParameterTuningJob").input_shape

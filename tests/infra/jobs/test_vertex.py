@@ -18,9 +18,9 @@ from infra.jobs.plan import run_plan
 from infra.jobs.service import JobPhase, JobState, LostError, ServiceJob
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import Submission, prepare, start
+from infra.launchers import managed
 from rehearsal import service_ports
-from smoke_training.launchers import managed
-from smoke_training.launchers.gcp.vertex import IAP
+from smoke_training.names import IAP
 from tests.infra.jobs.vertex_samples import NOW, OUTPUTS, options
 from tests.rehearsal.jobs.gcp.conftest import PROJECT, REGION, TRAINER, Project
 

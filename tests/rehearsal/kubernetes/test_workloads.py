@@ -15,9 +15,9 @@ from typing import Any
 import psutil
 import pytest
 
+from infra.launchers.pods import RUN_LABEL
 from rehearsal.core.model import InitFailedError, Properties
 from rehearsal.workloads import faults
-from smoke_training.launchers.pods import RUN_LABEL
 from tests.rehearsal.kubernetes.harness import (
     ARN,
     DEPLOYMENT,

@@ -1,4 +1,4 @@
-"""`plan` and `render`: what would be done, before it is."""
+"""`plan`: what would be done, before it is."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 from smoke_training import cli, phases, plan, verdict
-from smoke_training.launchers import runplan
-from smoke_training.launchers.registry import LAUNCHERS
 from tests.smoke_training import samples
-from tests.smoke_training.launchers import plans
 
 
 def run_cli(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -85,55 +82,7 @@ def test_what_is_wrong_with_a_plan_is_counted_and_named_with_its_file(
     assert f"{path}: nodes: got" in error
 
 
-@pytest.mark.parametrize("kind", list(LAUNCHERS))
-def test_every_launcher_can_be_asked_for(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "run.json"
-    asked: Any = {"sagemaker": plans.managed, "vertex": plans.vertex}.get(kind, plans.training)()
-    path.write_text(runplan.render(asked))
-    code, out, _ = run_cli(capsys, "render", "--for", kind, "--run", str(path))
-    assert (code, out) == (0, LAUNCHERS[kind].render(asked))
-
-
-def test_only_a_job_has_a_schedule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "run.json"
-    path.write_text(runplan.render(plans.training()))
-    code, out, _ = run_cli(capsys, "render", "--for", "job", "--run", str(path), "--schedule", "0 5 * * 1")
-    assert code == 0 and "kind: CronJob" in out
-    code, _, error = run_cli(
-        capsys, "render", "--for", "jobset", "--run", str(path), "--schedule", "0 5 * * 1"
-    )
-    assert code == 3 and "--schedule: " in error
-
-
-def test_every_problem_of_a_run_plan_is_reported_at_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "run.json"
-    path.write_text('{"schema": "trainstack.run-plan/1", "nodes": 0}')
-    code, _, error = run_cli(capsys, "render", "--for", "job", "--run", str(path))
-    assert code == 3
-    assert "image: missing" in error and "command: missing" in error and "Traceback" not in error
-
-
 def test_words_that_are_no_command_are_an_error_and_not_inconclusive() -> None:
     with pytest.raises(SystemExit) as left:
         cli.main(["run"])
     assert left.value.code == 3
-
-
-def test_the_validation_itself_is_a_run_like_any_other(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "plan.json"
-    path.write_text(json.dumps(samples.document(image="registry.example/train@sha256:" + "0a" * 32)))
-    code, out, _ = run_cli(
-        capsys, "render", "--for", "sbatch", "--plan", str(path), "--cpu", "80", "--code", "/shared"
-    )
-    assert code == 0
-    assert "#SBATCH --nodes=2" in out and "#SBATCH --cpus-per-task=80" in out
-    assert "python /shared/smoke_training.zip node --plan /shared/plan.json" in out
-    path.write_text(json.dumps(samples.document(image="train:latest")))
-    code, _, error = run_cli(capsys, "render", "--for", "job", "--plan", str(path))
-    assert code == 3 and 'image: got "train:latest"' in error

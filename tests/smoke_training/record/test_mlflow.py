@@ -20,7 +20,7 @@ from werkzeug.security import generate_password_hash
 from smoke_training import cli, evidence
 from smoke_training.evidence.world import Lookup
 from smoke_training.judges.run.baseline import fingerprint
-from smoke_training.launchers.validation import EXPERIMENT
+from smoke_training.names import EXPERIMENT
 from smoke_training.record import fields, run_record, tracking
 from smoke_training.record.mlflow import connect
 from smoke_training.statistics import baseline

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
-from smoke_training.launchers.verdict_record import readable
+from smoke_training.names import CONTROL_PORT_OFFSET
+from smoke_training.verdict_record import readable
 from tests.smoke_training.jobs import ADDRESS, Job, check, until
 from tests.smoke_training.samples import document
 

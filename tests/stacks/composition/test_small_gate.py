@@ -11,9 +11,9 @@ import pytest
 from components.aws.validation.alert_topic import ENCRYPTION_KEY
 from infra import cost
 from infra.catalog.aws import facts
+from infra.launchers import runplan
+from infra.launchers.aws import sagemaker
 from infra.stackspec.stack import JOB_STARTUP_S
-from smoke_training.launchers import runplan
-from smoke_training.launchers.aws import sagemaker
 from tests.components.graph import Graph
 from tests.stacks.composition.composed import composed, stack_spec
 

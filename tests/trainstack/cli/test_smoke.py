@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from infra.launchers import runplan
 from smoke_training.cli import COMMANDS
-from smoke_training.launchers import runplan
-from tests.smoke_training.launchers import plans
+from tests.infra.launchers import plans
+from trainstack import render
 from trainstack.cli import smoke
 from trainstack.cli.app import app
 
@@ -25,7 +26,7 @@ def test_help_lists_the_commands_and_the_exit_codes() -> None:
 
 
 def test_every_command_is_one_of_the_programs_own() -> None:
-    own = {command.NAME for command in COMMANDS}
+    own = {command.NAME for command in (*COMMANDS, render)}
     inside = {"node", "announce", "job"}
     assert set(smoke.COMMANDS) == own - inside, "these are for containers of a cluster or a service"
 

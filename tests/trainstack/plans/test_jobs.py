@@ -9,10 +9,10 @@ import pytest
 
 from components.kubernetes.queueing.kueue_fields import COMPUTE_CLASS
 from infra.engine.plan import PlannedStep
-from smoke_training.launchers import kubernetes
-from smoke_training.launchers.fabrics import on_nodes
-from smoke_training.launchers.gcp import gke
-from smoke_training.launchers.runplan import RunPlan
+from infra.launchers import kubernetes
+from infra.launchers.fabrics import on_nodes
+from infra.launchers.gcp import gke
+from infra.launchers.runplan import RunPlan
 from trainstack.plans.jobs import (
     ENDS,
     RESUBMIT,

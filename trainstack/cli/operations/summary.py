@@ -17,7 +17,7 @@ from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
 from infra.places import CHECKOUT
 from rehearsal.client import Rehearsal
-from smoke_training.launchers.verdict_record import readable
+from smoke_training.verdict_record import readable
 from trainstack import held_addresses
 from trainstack.cli.operations import job_summary
 from trainstack.cli.operations.results import UnreadableError, headline, read

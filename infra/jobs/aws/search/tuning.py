@@ -14,8 +14,8 @@ from typing import Any
 from infra.errors import Problem, UserError
 from infra.jobs.limits import MOST_OF_A_SEARCH
 from infra.jobs.service import TuningSpec
-from smoke_training.launchers.aws import trial
-from smoke_training.launchers.pods import Body
+from infra.launchers.aws import trial
+from infra.launchers.pods import Body
 
 # `<stack>-<person>-<second in hex>`, unlike a trial: `<search>-<number>-<8 hex digits>`.
 _SEARCH, _TRIAL = re.compile(r".+-[0-9a-f]{8}"), re.compile(r".+-[0-9]{3}-[0-9a-f]{8}")

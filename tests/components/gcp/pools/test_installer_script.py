@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from components.gcp.pools.installers import daemons
-from smoke_training.launchers.gcp import gke
+from infra.launchers.gcp import gke
 
 FABRICS = ("tcpx", "tcpxo", "rdma")
 SOURCES = {"tcpx": "tcpx/lib64", "tcpxo": "tcpxo/lib64", "rdma": "gib/lib64"}

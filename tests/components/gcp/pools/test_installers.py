@@ -5,11 +5,11 @@ import pulumi
 import pytest
 
 from components.gcp.pools.installers import GcpFabricInstallers, InstalledArgs, daemons
+from infra.launchers.gcp import gke
 from policies.evaluate import evaluate
 from policies.resource import Resource
 from policies.rules import CATALOG
 from policies.stack import Stack
-from smoke_training.launchers.gcp import gke
 from tests.components.graph import deploy_graph
 
 Body = dict[str, Any]

@@ -13,9 +13,9 @@ from components.kubernetes.queueing.queues import Queueing, QueueingArgs
 from components.kubernetes.queueing.quotas import FlavorArgs
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL
 from infra.errors import UserError
+from infra.launchers.fabrics import PodNeeds
+from infra.launchers.gcp import gke
 from infra.quantity import parse
-from smoke_training.launchers.fabrics import PodNeeds
-from smoke_training.launchers.gcp import gke
 from tests.components.graph import Graph, deploy_graph
 from tests.components.kubernetes.queueing.pools import ADAPTERS, GATE, cpu_flavor, fabric, gpu_flavor, teams
 

@@ -9,7 +9,7 @@ import pytest
 from components.kubernetes.validation.gate import SmokeTest
 from components.kubernetes.validation.schedule import SmokeSchedule
 from components.kubernetes.validation.smoke_home import SmokeHome
-from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
+from smoke_training.names import CONTROL_PORT_OFFSET
 from tests.components.graph import Graph, deploy_graph
 from tests.components.kubernetes.validation.validations import (
     CLAIMED,

@@ -10,9 +10,9 @@ from typing import Any
 
 from components.kubernetes.offers import FabricOffer, NodeOffer
 from components.kubernetes.validation.args import SmokeTestArgs
+from infra.launchers.bundle import bundle
+from infra.launchers.gcp import gke
 from smoke_training.fabric import Fabric
-from smoke_training.launchers.bundle import bundle
-from smoke_training.launchers.gcp import gke
 from tests.components.graph import Graph
 from tests.components.kubernetes.validation.validations import (
     CLAIMED,

@@ -7,7 +7,7 @@ from infra.jobs.packing.pack import pack
 from infra.jobs.service import JobLogs, JobState
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import start
-from smoke_training.launchers import bundle, managed
+from infra.launchers import bundle, managed
 from tests.infra.jobs.conftest import Stack
 
 SAVES = """

@@ -8,8 +8,8 @@ import pytest
 
 from components.kubernetes.queueing.admission import policies as shipped
 from components.kubernetes.queueing.node_access import NAME
+from infra.launchers.gcp import gke
 from policies.resource import Resource
-from smoke_training.launchers.gcp import gke
 from tests.components.kubernetes.queueing.pools import gpu_flavor
 from tests.policies.rules.kubernetes.test_pods import judge, one, results
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.resource import Resource, UnknownValue
-from smoke_training.launchers.verdict_record import VerdictRecord
+from smoke_training.verdict_record import VerdictRecord
 from tests.policies.rules.judging import ask, judged, made
 
 JOB = "kubernetes:batch/v1:Job"

@@ -20,8 +20,8 @@ import pytest
 import requests
 from mlflow import MlflowClient
 
-from smoke_training.launchers.bundle import NAME as WRAPPER
-from smoke_training.launchers.bundle import shipped
+from infra.launchers.bundle import NAME as WRAPPER
+from infra.launchers.bundle import shipped
 from tests.rehearsal.jobs.aws.account import ACCOUNT, REGION, ROLE, Account
 from tests.rehearsal.jobs.aws.clients import packages
 

@@ -14,13 +14,13 @@ import requests
 from components.gcp.jobs.program import START, VARIABLE, zipped
 from components.gcp.jobs.roles import SIGNS
 from components.gcp.jobs.tracking import VISITS
+from infra.launchers import bundle
 from rehearsal.accounts import project_number
 from rehearsal.core.model import Record
 from rehearsal.dataplane import folders
 from rehearsal.gcp import service_agents
 from rehearsal.jobs.gcp.cloud_run import front, service
-from smoke_training.launchers import bundle
-from smoke_training.launchers.gcp.vertex import IAP
+from smoke_training.names import IAP
 from tests.rehearsal.jobs.gcp.conftest import ADA, PROJECT, REGION, TRAINER, Project
 
 URI = "https://mlflow-0123456789-uc.a.run.app"

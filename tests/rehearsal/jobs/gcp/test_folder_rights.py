@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from infra.launchers import managed
+from infra.launchers.gcp import vertex
+from infra.launchers.runplan import VertexOptions
 from smoke_training.job.gcp import mirror
 from smoke_training.job.gcp.folders import BucketFolders, local
 from smoke_training.job.gcp.mirror import BucketMirror
-from smoke_training.launchers import managed
-from smoke_training.launchers.gcp import vertex
-from smoke_training.launchers.runplan import VertexOptions
 from smoke_training.reader import DocumentError
 from smoke_training.record.gcp.objects import ObjectError, StoredObject
+from tests.infra.launchers import plans
 from tests.rehearsal.jobs.gcp.conftest import ADA, BUCKETS, OVER, PROJECT, REGION, Project
-from tests.smoke_training.launchers import plans
 
 CODE, RUNS = BUCKETS
 WRITE, READ = "roles/storage.objectUser", "roles/storage.objectViewer"

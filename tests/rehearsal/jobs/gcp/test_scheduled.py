@@ -15,7 +15,7 @@ from components.gcp.alerts.alert_lines import lines_of_jobs
 from components.gcp.jobs.schedule import GcpJobSchedule, GcpJobScheduleArgs
 from components.jobs.gate_provider import stem, validated
 from infra.jobs.service import JobPhase, JobState
-from smoke_training.launchers import runplan
+from infra.launchers import runplan
 from tests.components.graph import Graph, deploy_graph
 from tests.components.jobs import scripted, test_gate_vertex
 from tests.components.jobs.scripted import Scripted

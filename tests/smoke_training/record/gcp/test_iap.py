@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from smoke_training.launchers.gcp.vertex import IAP
+from smoke_training.names import IAP
 from smoke_training.record import mlflow
 from smoke_training.record.gcp.api import IapLogin
 from smoke_training.record.mlflow import TrackingError
