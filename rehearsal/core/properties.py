@@ -97,6 +97,15 @@ def changed(old: Any, new: Any, path: str = "") -> list[str]:
     return [path]
 
 
+def within(value: Any, whole: Any) -> bool:
+    """Return whether `whole` has each value of `value`; its mappings may have more, its lists may not."""
+    if isinstance(value, Mapping) and isinstance(whole, Mapping):
+        return all(within(item, whole.get(name)) for name, item in value.items())
+    if isinstance(value, list) and isinstance(whole, list):
+        return len(value) == len(whole) and all(within(*pair) for pair in zip(value, whole, strict=True))
+    return value is not None and value == whole
+
+
 def carried(had: Any, gave: Any, wanted: Any) -> Any:
     """`wanted` with values that the service had added to what the program `gave` before, at any depth.
 

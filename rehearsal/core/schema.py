@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 # Part of the cache folder's name: increase it whenever the output of `sdk_types` changes.
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,16 @@ class Property:
 
 @dataclass(frozen=True)
 class ResourceSchema:
-    """One resource type: inputs, outputs (name -> str, bool, int, float, list, map, any), nested objects."""
+    """One resource type: inputs, outputs (name -> str, bool, int, float, list, map, any), nested objects.
+
+    `computed` are the optional inputs that the provider fills in and keeps where a program leaves them out.
+    """
 
     token: str
     inputs: Mapping[str, Property]
     outputs: Mapping[str, str]
     objects: Mapping[str, Mapping[str, Property]]
+    computed: frozenset[str] = frozenset()
 
 
 class Schemas:
@@ -116,6 +120,7 @@ def _parse(token: str, data: Any) -> ResourceSchema | None:
         inputs=_properties(data["inputs"]),
         outputs=data["outputs"],
         objects={name: _properties(fields) for name, fields in data["objects"].items()},
+        computed=frozenset(data["computed"]),
     )
 
 

@@ -120,7 +120,26 @@ def describe(token: str) -> dict[str, Any] | None:
     reader = _Reader()
     inputs = reader.properties(arguments)
     outputs = {name: _coarse(hint) for name, hint in hints.resource_types(cls).items()}
-    return {"inputs": inputs, "outputs": outputs, "objects": reader.objects}
+    computed = sorted(
+        name for name in _always_present(cls) if name in inputs and not inputs[name]["required"]
+    )
+    return {"inputs": inputs, "outputs": outputs, "objects": reader.objects, "computed": computed}
+
+
+def _always_present(cls: type) -> set[str]:
+    """Wire names of the outputs whose type is not optional.
+
+    The bridge of Terraform's providers makes an output optional unless the provider computes it (`isOptional`
+    in pkg/tfgen/generate.go of pulumi-terraform-bridge). Outputs of nested blocks are all optional in Python.
+    """
+    found = set()
+    for python, value in vars(cls).items():
+        if isinstance(value, property) and value.fget is not None:
+            hint = typing.get_type_hints(value.fget).get("return")
+            inner = typing.get_args(hint)[0] if typing.get_origin(hint) is pulumi.Output else hint
+            if type(None) not in typing.get_args(inner):
+                found.add(getattr(value.fget, hints._PULUMI_NAME, python))
+    return found
 
 
 def _coarse(hint: Any) -> str:

@@ -32,7 +32,7 @@ from rehearsal.core.model import (
     Record,
     RefusalError,
 )
-from rehearsal.core.properties import at, carried, changed, without_none
+from rehearsal.core.properties import at, carried, changed, within, without_none
 from rehearsal.core.rules.model import Book
 from rehearsal.core.rules.wording import reason, refusal, unknown_type
 from rehearsal.core.schema import ResourceSchema, Schemas
@@ -139,7 +139,12 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         """Changed paths; those of the row's replace-only properties force a replacement."""
         row = self._row(call)
         before, after = (ordered(row, without_none(given)) for given in (old_inputs, new))
-        paths = tuple(path for path in changed(before, after) if is_programs(path))
+        left = self._left_out(call, row, before, after)
+        paths = tuple(
+            path
+            for path in changed(before, after)
+            if is_programs(path) and path not in left and not _stays(row, old_outputs, after, path)
+        )
         unsaved = (name for name, needed in row.unsaved.items() if name in after and not at(after, needed))
         paths += tuple(name for name in unsaved if name not in paths)
         replaces = tuple(path for path in paths if self.replaces(row, path, old_inputs, new))
@@ -152,6 +157,14 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         alone = not row.name and bool(row.unique)
         kept = fixed and name == row.display_name(old_inputs)
         return Diff(paths, replaces, delete_before_replace=bool(replaces) and (kept or alone))
+
+    def _left_out(self, call: Call, row: Row, before: Properties, after: Properties) -> set[str]:
+        """Inputs that the program no longer has and whose values the provider keeps."""
+        schema = self._schemas.resource(call.type)
+        computed = frozenset() if schema is None else schema.computed
+        return {
+            name for name in before if name in computed and name not in after and name not in row.defaults
+        }
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
         """Create, after the checks of the service, and wait until it is ready.
@@ -224,7 +237,9 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
                 )
             used = self.resolve(site, row, inputs)
             self._admit(site, row, inputs, record)
-            kept = carried(record.outputs, record.inputs, inputs)
+            left = self._left_out(call, row, record.inputs, inputs)
+            gave = {name: value for name, value in record.inputs.items() if name not in left}
+            kept = carried(record.outputs, gave, inputs)
             outputs = {**row.defaults, **kept, **self._labelled(site.call, inputs)}
             changed = hooks.updated(site, record, inputs) if hooks.updated is not None else {}
             outputs = _of_schema(schema, {**outputs, **changed, **called})
@@ -315,3 +330,13 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
 
 def _of_schema(schema: ResourceSchema | None, outputs: Properties) -> Properties:
     return {name: value for name, value in outputs.items() if schema is None or name in schema.outputs}
+
+
+def _stays(row: Row, outputs: Properties, wanted: Properties, path: str) -> bool:
+    """Return whether a resource is as the program wants it at `path`.
+
+    A provider compares with the state: a value may be stated anew that is there already, and one that is left
+    out may be the default.
+    """
+    value = at(wanted, path)
+    return within(at(row.defaults, path) if value is None else value, at(outputs, path))
