@@ -10,12 +10,14 @@ import resource
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch._C._distributed_c10d import Store
 
 from smoke_training.evidence import Evidence, Record, line_of
+from smoke_training.evidence.fabric import Collective
 from smoke_training.evidence.links import Rails
 from smoke_training.evidence.training import Training
 from smoke_training.evidence.world import (
@@ -27,6 +29,7 @@ from smoke_training.evidence.world import (
     StoppedEarly,
     World,
 )
+from smoke_training.formulae.bandwidth import ALL_REDUCE
 from smoke_training.judges.network.rails import dead
 from smoke_training.judges.sampling import VerdictSampling
 from smoke_training.judges.training import step as judged
@@ -122,18 +125,23 @@ def _connected(store: Store, plan: Plan, device: str, recorder: Recorder) -> Non
 def _measure(context: ProbeContext, recorder: Recorder) -> None:
     """All phases of the first attempt; the last, `resume`, ends with a kill and does not return."""
     group, plan = context.group, context.plan
+    sweep: Collective | None = None
     recorder.enter("world")
     recorder.add([World(wanted=int(os.environ["SMOKE_WORLD"]), ranks=tuple(group.gather(_facts(group))))])
     for name in plan.chosen_phases:
         recorder.enter(name)
         if name not in PROBES or (PHASE[name].needs_peers and group.world < 2):
             continue
-        found = list(PROBES[name](context))
-        recorder.add(found)
+        failed = False
+        for found in PROBES[name](context):
+            recorder.add([found])  # one by one: a phase that is interrupted leaves what it had
+            if isinstance(found, Collective) and found.name == ALL_REDUCE:
+                sweep = found
+                context = replace(context, sampling=VerdictSampling(plan, sweep))
+            failed |= isinstance(found, Training) and Verdict.FAIL in judged.statuses(plan, found, sweep)
         # Where training fails already, further phases would only cost time. Every rank has the same evidence
         # and so decides the same: none is left waiting.
-        statuses = [judged.statuses(plan, item) for item in found if isinstance(item, Training)]
-        if any(Verdict.FAIL in answers for answers in statuses):
+        if failed:
             recorder.add([StoppedEarly(reason="training does not scale; the rest was not tried")])
             return
     if "resume" in plan.chosen_phases:

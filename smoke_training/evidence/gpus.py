@@ -12,7 +12,7 @@ class GpuState:
 
     `corrected` and `uncorrected` are ECC errors since the driver was loaded, `remapped` the rows of memory
     replaced after uncorrectable ones. `action` is the recovery that the driver requests, or "none". `link` is
-    PCI Express generation and width, `link_most` what GPU and machine could have.
+    PCI Express generation and width, `link_most` what GPU and machine could have, `nvlinks` the active ones.
     """
 
     corrected: int | None = None
@@ -23,6 +23,7 @@ class GpuState:
     action: str | None = None
     link: tuple[int, int] | None = None
     link_most: tuple[int, int] | None = None
+    nvlinks: int | None = None
 
 
 @kind("gpus")

@@ -38,7 +38,8 @@ class Training(Record):
     time, `*_queue` the time it waited runnable for a CPU (None where the kernel does not report it). `spin`
     is the null measurement, a fixed amount of work between the steps. `windows`, by
     rank, cover the compute-only iterations alone for the quota and the whole sampling for the rest.
-    `backend` carried the gradients: with nccl, accelerators compute.
+    `backend` carried the gradients: with nccl, accelerators compute. `buckets` are the bytes that are reduced
+    at once, in order; empty in records before they were kept.
     """
 
     compute: Rows
@@ -53,6 +54,7 @@ class Training(Record):
     gradient_bytes: int
     tokens_per_step: int
     backend: str = "gloo"
+    buckets: tuple[int, ...] = ()
 
 
 @kind("decomposition")

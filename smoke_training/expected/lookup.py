@@ -150,7 +150,12 @@ def sizes_of(tables: FigureTables, instance_type: str, fabric: Fabric, collectiv
 
 
 def achievable(tables: FigureTables, device: str, dtype: str) -> AcceleratorRate | None:
-    """The rate for a device as its driver names it, at a data type; None if none is published."""
+    """The rate for a device as its driver names it, at a data type; None if none is published.
+
+    None for a slice of a GPU as well ("NVIDIA H100 80GB HBM3 MIG 1g.10gb").
+    """
+    if " MIG " in device:
+        return None
     found = [
         row
         for row in tables.accelerators

@@ -22,13 +22,17 @@ from smoke_training.statistics.links import LinksSoFar
 
 @dataclass(frozen=True)
 class VerdictSampling:
-    """The decisions for one plan; see `smoke_training.probes.context.Sampling`."""
+    """The decisions for one plan; see `smoke_training.probes.context.Sampling`.
+
+    `sweep` is the all-reduce that the run has measured so far.
+    """
 
     plan: Plan
+    sweep: Collective | None = None
 
     def training(self, sofar: Training) -> bool:
         """Report whether more iterations could change the verdict of the training checks."""
-        return Verdict.INCONCLUSIVE in step.statuses(self.plan, sofar)
+        return Verdict.INCONCLUSIVE in step.statuses(self.plan, sofar, self.sweep)
 
     def collective(self, sofar: Collective, nodes: Sequence[int], backend: str) -> int | None:
         """Return the size in bytes of which more samples could change the verdict; None if none could."""

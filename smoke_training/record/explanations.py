@@ -45,9 +45,9 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
         "is normal for healthy GPUs.",
     ),
     "gpu.state": (
-        "Memory errors, replaced rows and the action that the driver of every GPU requests.",
-        "A driver that requests a reset, or a row that could not be replaced, is FAIL and names the rank; "
-        "contained errors are reported.",
+        "Memory errors, replaced rows, lanes and NVLinks of every GPU, and what its driver requests.",
+        "A driver that requests a reset, a row that could not be replaced, or fewer lanes than the peers on "
+        "the node have, is FAIL and names the rank; contained errors are reported.",
     ),
     "gpu.bits": (
         "The bits of one matrix product, repeated on all GPUs at once.",
@@ -56,7 +56,8 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
     "gpu.compute": (
         "TFLOPS of that product on every GPU, warm and with all others at work.",
         "PASS from 0.80 on of what was published for this GPU, FAIL below two thirds of it, also if all "
-        "are slow. Where no source measured the GPU, the figure is reported and gates nothing.",
+        "are slow, and below 0.92 of the median of its peers. A GPU that no source measured is only compared "
+        "with its peers; slices (MIG) are not judged.",
     ),
     "collective.payload": (
         "Collectives of rank-coded integers, whose exact results are known for every element.",
@@ -93,8 +94,10 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
     "training.scaling_efficiency": (
         "T without over T with communication, all ranks computing in both: cost of communication, uneven "
         "ranks cost.",
-        "PASS when the interval is above the plan's minimum, FAIL when it is below (all checks share a risk "
-        "of 1e-4). On a host whose CPUs others hold, lost efficiency without a slow rank is INCONCLUSIVE.",
+        "On accelerators PASS when the interval is above what the run's own all-reduce allows with half of "
+        "what can overlap, FAIL below both parts one after the other; on CPUs by the plan's minimum (all "
+        "checks share a risk of 1e-4). On a host whose CPUs others hold, lost efficiency without a slow rank "
+        "is INCONCLUSIVE.",
     ),
     "training.straggler": (
         "Compute time of each rank before any collective, against the median of the others.",

@@ -42,7 +42,7 @@ BETTER: Mapping[str, str] = {
     **{f"collective.{name}": HIGHER for name in COLLECTIVES},
     **dict.fromkeys(("fabric.links", "fabric.rails", "storage.write", "storage.read"), HIGHER),
     **dict.fromkeys(("training.scaling_efficiency", "training.overlap", "training.mfu"), HIGHER),
-    **dict.fromkeys(("training.sharded", "loader.utilisation"), HIGHER),
+    **dict.fromkeys(("training.sharded", "loader.utilisation", "gpu.compute"), HIGHER),
     "checkpoint.commit": LOWER,
 }
 _WIRE = ("collective.", "fabric.")

@@ -1,17 +1,22 @@
 """Judges of the training step: scaling efficiency and stragglers (pure)."""
 
 import math
-from dataclasses import dataclass
+import statistics
+from dataclasses import dataclass, replace
 
 from smoke_training.evidence import Evidence
+from smoke_training.evidence.fabric import Collective, sweep_of
 from smoke_training.evidence.training import Training
 from smoke_training.evidence.world import World
-from smoke_training.judges.common import against_floor, finite, host_of, next_step
+from smoke_training.formulae import overlap
+from smoke_training.formulae.bandwidth import ALL_REDUCE
+from smoke_training.judges.common import finite, host_of, next_step
 from smoke_training.judges.training import causes
 from smoke_training.model import PLAN, Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import estimators, noise, scaling
 from smoke_training.statistics import straggler as rule
+from smoke_training.statistics.medians import warm_up
 from smoke_training.statistics.scaling import Drift
 from smoke_training.statistics.straggler import LOOKS, NEGLIGIBLE_SLOWDOWN, RankScore
 
@@ -27,10 +32,33 @@ STRAGGLER_REMEDIES = {
 }
 
 
+def reference(plan: Plan, training: Training, sweep: Collective | None) -> tuple[Expected, float]:
+    """Return the expected efficiency, and the efficiency below which a fault is proven.
+
+    On accelerators what the run's own all-reduce allows at the sizes of its buckets; the collective
+    itself is judged by its own check. Without that measurement no fault is proven. Over gloo the plan's
+    minimum: its ranks and their communication share CPUs.
+    """
+    declared = Expected(value=1.0, kind="declared", source=PLAN, floor=plan.min_scaling_efficiency)
+    if training.backend != "nccl":
+        return declared, plan.min_scaling_efficiency
+    if sweep is None or not sweep.sizes:
+        return replace(declared, reason="no all-reduce was measured in this run"), 0.0
+    times = zip(sweep.sizes, sweep.seconds, strict=True)
+    measured = [(size, statistics.median(row[warm_up(row) :])) for size, row in times]
+    compute = statistics.median(max(column) for column in zip(*training.compute, strict=True))
+    buckets = training.buckets or overlap.even_buckets(training.gradient_bytes)
+    limits = overlap.allowed(compute, buckets, measured)
+    text = f"all-reduce of this run at {max(buckets)} bytes and less, half of what can overlap with the step"
+    return Expected(value=limits.best, kind="derived", source=text, floor=limits.floor), limits.line
+
+
 def scaling_efficiency(plan: Plan, found: Evidence) -> Check:
-    """Judge the co-loaded efficiency against the plan's minimum; a slow rank becomes the culprit."""
-    training, cluster = found.need(Training), found.need(World)
-    result, status = scaling.efficiency(training), efficiency_status(plan, training)
+    """Judge the co-loaded efficiency against its reference; a slow rank becomes the culprit."""
+    training, cluster, sweep = found.need(Training), found.need(World), sweep_of(found, ALL_REDUCE)
+    result, status = scaling.efficiency(training), efficiency_status(plan, training, sweep)
+    expected, line = reference(plan, training, sweep)
+    floor = expected.floor or 0.0
     culprits = _straggling(plan, training).culprits(cluster) if status is not Verdict.PASS else ()
     if status is Verdict.FAIL and not culprits:
         text = f"all ranks compute alike, yet {1 - result.value:.0%} of a step waits for gradients"
@@ -53,10 +81,12 @@ def scaling_efficiency(plan: Plan, found: Evidence) -> Check:
                 "fail_alpha": estimators.decision_alpha(looks=LOOKS),
             },
         ),
-        expected=Expected(value=1.0, kind="declared", source=PLAN, floor=plan.min_scaling_efficiency),
+        expected=expected,
+        zone=(line, floor) if line < floor else None,
         noise=disturbance(training),
         culprits=culprits,
-        message=f"{result.value:.2f} (expected >= {plan.min_scaling_efficiency:.2f})",
+        message=f"{result.value:.2f} (expected >= {floor:.2f})"
+        + (f"; {expected.reason}" if expected.reason else ""),
         next_action=next_step(status, culprits, EFFICIENCY_REMEDIES),
     )
 
@@ -198,21 +228,20 @@ def disturbance(training: Training) -> dict[str, float | None]:
     }
 
 
-def statuses(plan: Plan, training: Training) -> tuple[Verdict, Verdict]:
-    """Return the current verdicts on efficiency and on stragglers."""
-    return efficiency_status(plan, training), _straggling(plan, training).status
+def statuses(plan: Plan, training: Training, sweep: Collective | None = None) -> tuple[Verdict, Verdict]:
+    """Return the current verdicts on efficiency and on stragglers; `sweep` is the run's all-reduce."""
+    return efficiency_status(plan, training, sweep), _straggling(plan, training).status
 
 
-def efficiency_status(plan: Plan, training: Training) -> Verdict:
+def efficiency_status(plan: Plan, training: Training, sweep: Collective | None) -> Verdict:
     """Return the current verdict on efficiency.
 
     Lost efficiency that no slow rank explains may be time waiting for CPUs: on such a host the verdict is
     INCONCLUSIVE, with the share as its number. The same if the slow rank is
     """
-    result = scaling.efficiency(training)
-    status = against_floor(result.low, result.high, plan.min_scaling_efficiency)
-    if status is not Verdict.FAIL:
-        return status
+    result, (expected, line) = scaling.efficiency(training), reference(plan, training, sweep)
+    if result.high >= line:
+        return Verdict.PASS if result.low >= (expected.floor or 0.0) else Verdict.INCONCLUSIVE
     straggling = _straggling(plan, training)
     if straggling.accused:
         return Verdict.FAIL if straggling.status is Verdict.FAIL else Verdict.INCONCLUSIVE
@@ -228,5 +257,5 @@ def excused(plan: Plan, training: Training) -> bool:
     straggling = _straggling(plan, training)
     if straggling.accused:
         return straggling.status is Verdict.INCONCLUSIVE
-    result = scaling.efficiency(training)
-    return against_floor(result.low, result.high, plan.min_scaling_efficiency) is Verdict.FAIL
+    # Accelerators are not excused, so this is about the plan's minimum.
+    return scaling.efficiency(training).high < plan.min_scaling_efficiency

@@ -17,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from smoke_training.evidence import Record
 from smoke_training.evidence.training import Training
+from smoke_training.formulae.overlap import bucket_sizes
 from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.stopwatch import Series, without_collection
 from smoke_training.probes.training import decomposition, fitness, transformer
@@ -135,7 +136,7 @@ class Sampler:
             self.group.sync()
 
     def _found(self, reader: WindowReader, alone: tuple[float, ...]) -> Training:
-        group, parameters = self.group, list(self.model.parameters())
+        group, sizes = self.group, [p.numel() * p.element_size() for p in self.model.parameters()]
         return Training(
             compute=group.rows(self.compute.wall),
             compute_cpu=group.rows(self.compute.cpu),
@@ -145,8 +146,9 @@ class Sampler:
             spin=group.rows(self.spins.wall),
             spin_queue=group.known_rows(self.spins.queue),
             windows=fitness.windows(group, reader),
-            parameters=sum(p.numel() for p in parameters),
-            gradient_bytes=sum(p.numel() * p.element_size() for p in parameters),
+            parameters=sum(sizes) // self.dtype.itemsize,
+            gradient_bytes=sum(sizes),
+            buckets=bucket_sizes(sizes[::-1]),
             tokens_per_step=self.size.tokens * group.world,
             backend=group.backend,
         )

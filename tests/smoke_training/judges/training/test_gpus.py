@@ -34,11 +34,14 @@ def record(*rates: float, **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def judged(name: str, found: dict[str, Any], device: str = H100, **changes: Any) -> Check:
+def judged(name: str, found: dict[str, Any], device: str = H100, per_node: int = 1, **changes: Any) -> Check:
     world = lines()[0]
     (rank, *_) = world["ranks"]
     rank |= {"backend": "nccl", "device": device}
-    world["ranks"] = [{**rank, "rank": n, "node": n, "host": f"node-{n}"} for n in range(len(found["uuids"]))]
+    world["ranks"] = [
+        {**rank, "rank": n, "node": n // per_node, "host": f"node-{n // per_node}"}
+        for n in range(len(found["uuids"]))
+    ]
     check: Check = getattr(judge, name)(plan(**changes), parsed([world, found]))
     return check
 
@@ -80,12 +83,56 @@ def test_an_unmeasured_gpu_is_reported_and_never_a_silent_pass() -> None:
     found = judged("compute", record(60.0, 60.0), device="NVIDIA L4")
     assert (found.status, found.required) == (Verdict.INCONCLUSIVE, False)
     assert "NVIDIA L4; no_peak" in found.message
-    peak = {"value": 989.0, "dtype": "bf16", "source": "data sheet"}
-    found = judged("compute", record(650.0, 650.0), device="NVIDIA H200", peak_tflops=peak)
+    peak = {"value": 121.0, "dtype": "bf16", "source": "data sheet"}
+    found = judged("compute", record(90.0, 90.0), device="NVIDIA L4", peak_tflops=peak)
     assert (found.status, found.required) == (Verdict.PASS, False)
-    assert "NVIDIA H200" in found.message
-    found = judged("compute", record(50.0, 50.0), device="NVIDIA H200", peak_tflops=peak)
+    assert "NVIDIA L4" in found.message
+    found = judged("compute", record(50.0, 50.0), device="NVIDIA L4", peak_tflops=peak)
     assert (found.status, found.required) == (Verdict.INCONCLUSIVE, False)
+
+
+@pytest.mark.parametrize(
+    ("device", "healthy"),
+    [(H100, 700.0), ("NVIDIA H200", 700.0), ("NVIDIA GB200", 1560.0), ("NVIDIA L4", 60.0)],
+)
+def test_a_gpu_that_is_slower_than_its_peers_is_named_whatever_was_published(
+    device: str, healthy: float
+) -> None:
+    found = judged("compute", record(*[healthy] * 5, 0.9 * healthy, *[healthy] * 2), device, per_node=8)
+    assert (found.status, found.required) == (Verdict.FAIL, True)
+    ((culprit),) = found.culprits
+    assert (culprit.id, culprit.cause, culprit.node) == ("5", Cause.SLOW_COMPUTE, "node-0")
+    assert "0.90 of the median of its peers" in culprit.evidence[0]
+
+
+def test_the_spread_of_healthy_gpus_accuses_none_and_two_are_no_peers() -> None:
+    spread = [681.0, 690.0, 700.0, 706.0, 710.0, 712.0, 715.0, 718.0] * 9  # 72 GPUs in one node
+    assert judged("compute", record(*spread), per_node=72).status is Verdict.PASS
+    assert judged("compute", record(718.0, 640.0, 718.0)).status is Verdict.PASS
+    mixed = judged("compute", record(700.0, 690.0, 700.0, 640.0))
+    assert (mixed.status, [item.id for item in mixed.culprits]) == (Verdict.FAIL, ["3"])
+    assert mixed.measured is not None
+    assert mixed.measured.ci is not None  # a later run is compared with it
+
+
+def test_a_slice_of_a_gpu_is_not_held_against_the_whole() -> None:
+    found = judged("compute", record(*[90.0] * 7), device=f"{H100} MIG 1g.10gb")
+    assert (found.status, found.required) == (Verdict.SKIPPED, False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"link": [5, 8]}, "8 lanes of PCI Express, its peers have 16"), ({"nvlinks": 17}, "17 active NVLinks")],
+)
+def test_a_gpu_with_fewer_lanes_than_its_peers_on_the_node_is_named(
+    changes: dict[str, Any], words: str
+) -> None:
+    usual = {**HEALTHY, "nvlinks": 18}
+    found = judged("state", record(*[700.0] * 4, states=[usual] * 3 + [{**usual, **changes}]), per_node=4)
+    assert (found.status, [item.id for item in found.culprits]) == (Verdict.FAIL, ["3"])
+    assert words in found.message
+    alike = judged("state", record(*[700.0] * 4, states=[{**usual, **changes}] * 4), per_node=4)
+    assert alike.status is Verdict.PASS  # a virtual machine may show less than there is
 
 
 def test_ranks_that_share_a_gpu_have_no_rate_of_their_own() -> None:

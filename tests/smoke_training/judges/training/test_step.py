@@ -266,3 +266,44 @@ def spin_rows(spread: float) -> tuple[tuple[float, ...], ...]:
 
 def test_series_of_the_samples_are_what_they_say() -> None:
     assert sum(series(2.0)) == pytest.approx(2 * sum(series(1.0)))
+
+
+# GB/s of algorithm bandwidth at 32 MiB on p5.48xlarge by nodes: crazyguitar/aws-gpu-communication-benchmark,
+# data/nccl_*.csv at fd167f97. Efficiency: the lower of two overlap models with 16 of 25 ms backward; 64 nodes
+# and their rate continue the rows.
+P5 = {2: (78.6, 0.95), 4: (49.2, 0.86), 8: (44.1, 0.78), 16: (37.7, 0.70), 32: (33.3, 0.64), 64: (29.5, 0.58)}
+GRADIENTS = 1_073_000_000
+
+
+def on_p5(rate_gb_s: float, efficiency: float, sweep: bool = True) -> Check:
+    """536 M parameters in bfloat16, 25 ms of compute, over an all-reduce of a rate."""
+    items = lines(communication=1 / efficiency)
+    scaled = {key: [[value * 1.25 for value in row] for row in items[2][key]] for key in ("compute", "step")}
+    items[2].update(scaled, backend="nccl", gradient_bytes=GRADIENTS, parameters=GRADIENTS // 2)
+    sizes = [1 << power for power in range(20, 31, 2)]
+    seconds = [[max(60e-6, size / rate_gb_s / 1e9)] * 25 for size in sizes]
+    items[1].update(sizes=sizes, seconds=seconds)
+    return checked(items if sweep else [items[0], *items[2:6]], "scaling_efficiency")
+
+
+@pytest.mark.parametrize("nodes", P5)
+def test_a_healthy_p5_passes_at_every_size_and_without_overlap_it_fails(nodes: int) -> None:
+    rate, efficiency = P5[nodes]
+    found = on_p5(rate, efficiency)
+    assert found.status is Verdict.PASS, found.message
+    assert found.expected is not None
+    assert found.expected.kind == "derived"
+    compute, exchange = 25.0, GRADIENTS / rate / 1e6
+    lost = on_p5(rate, 0.9 * compute / (compute + exchange / 0.9))
+    assert (lost.status, lost.culprits[0].cause) == (Verdict.FAIL, Cause.EXPOSED_COMMUNICATION)
+
+
+def test_two_nodes_with_a_fast_fabric_do_not_pass_with_the_efficiency_of_many() -> None:
+    assert on_p5(78.6, 0.70).status is Verdict.INCONCLUSIVE
+    assert on_p5(78.6, 0.50).status is Verdict.FAIL
+
+
+def test_without_a_measured_all_reduce_no_fault_of_accelerators_is_proven() -> None:
+    found = on_p5(78.6, 0.5, sweep=False)
+    assert found.status is Verdict.INCONCLUSIVE
+    assert "no all-reduce was measured" in found.message
