@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.launchers.bundle import shipped
+from infra.launchers.bundle import of_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 FINETUNE = ["--base-steps", "100", "--steps", "200"]
@@ -95,7 +95,7 @@ def main(rounds: int) -> None:
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, Python {sys.version.split()[0]}")
     with tempfile.TemporaryDirectory() as scratch:
         archive, code = Path(scratch) / "smoke_training.zip", Path(scratch) / "code"
-        archive.write_bytes(shipped().content)
+        archive.write_bytes(of_jobs().content)
         shutil.copytree(ROOT / "examples" / "finetune", code)
         (code / "nothing.py").write_text("print('here')\n")
         compared(archive, code, "nothing.py", [], rounds)

@@ -80,7 +80,7 @@ def run_plan(
 
 
 def _environment(order: RunOrder, pack: CodePack, name: str, gpus: int) -> dict[str, str]:
-    """Variables for the wrapper in the job (smoke_training/jobs/), without unknown values."""
+    """Variables for the wrapper in the job (agents/managed_job/), without unknown values."""
     usd, machine = order.machine.usd_per_hour, order.machine.machine
     values = {
         "STACK": order.outputs.stack,
@@ -105,7 +105,7 @@ def _environment(order: RunOrder, pack: CodePack, name: str, gpus: int) -> dict[
     others = {trial.NAME: hashlib.sha256(program.read_bytes()).hexdigest()} if order.options.tune else {}
     return {
         **{f"{_PREFIX}{key}": value for key, value in values.items()},
-        managed.CHECK: managed.check(pack.sha256, bundle.shipped().sha256, others),
+        managed.CHECK: managed.check(pack.sha256, bundle.of_jobs().sha256, others),
         "MLFLOW_TRACKING_URI": order.outputs.tracking_uri,
         "MLFLOW_EXPERIMENT_NAME": order.person.team,
     }

@@ -77,7 +77,7 @@ def start(run: Submission, service: JobService, notify: Callable[[str], None]) -
     """
     with answered():
         sent = service.keep(f"{run.code_uri}{managed.PACK}", run.pack.content)
-        service.keep(f"{run.code_uri}{bundle.NAME}", bundle.shipped().content)
+        service.keep(f"{run.code_uri}{bundle.NAME}", bundle.of_jobs().content)
         if tuning := run.order.options.tune:
             service.keep(f"{run.code_uri}{trial.NAME}", Path(trial.__file__).read_bytes())
     notify(f"code       {'uploaded to' if sent else 'already at'} {run.code_uri}")
@@ -130,7 +130,7 @@ def _secret_arguments(options: RunOptions) -> Iterator[Problem]:
 
 def _digest(packed: CodePack) -> str:
     """Digest of code and wrapper, so that a new wrapper does not replace one of a running job."""
-    return hashlib.sha256(f"{packed.sha256} {bundle.shipped().sha256}".encode()).hexdigest()
+    return hashlib.sha256(f"{packed.sha256} {bundle.of_jobs().sha256}".encode()).hexdigest()
 
 
 def _refuse_other_account(order: RunOrder, caller: CallerIdentity) -> None:

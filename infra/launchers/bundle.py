@@ -1,6 +1,7 @@
 """The validation workload as one zip: the same bytes for the same sources, on every machine.
 
-The gate's pods read it from a ConfigMap, jobs of a managed service beside the code of their run.
+The gate's pods read it from a ConfigMap, jobs of a managed service beside the code of their run; with the
+program around their script in it.
 """
 
 import base64
@@ -13,7 +14,8 @@ from pathlib import Path
 
 from smoke_training.reader import DocumentError
 
-SOURCES = Path(__file__).resolve().parents[2] / "smoke_training"
+_ROOT = Path(__file__).resolve().parents[2]
+SOURCES, WRAPPER = _ROOT / "smoke_training", _ROOT / "agents" / "managed_job"
 NAME = "smoke_training.zip"
 ENTRY = "__main__.py"
 # The API server refuses a ConfigMap over 1 MiB, summed over its values with base64 decoded (ValidateConfigMap
@@ -37,6 +39,18 @@ arn = smoke_training.record.aws.mlflow_plugin:registry_store
 """,
 }
 """Read by `importlib.metadata`: mlflow finds its plug-ins by it."""
+
+JOB_ENTRY = """\
+import sys
+
+sys.path.insert(1, f"{sys.path[0]}/programs")
+from agents.managed_job import program
+from smoke_training.cli import COMMANDS, main
+
+sys.exit(main(modules=(*COMMANDS, program)))
+"""
+"""Entry point with the command `job`. The zip is on the path of scripts, a folder in it is not: modules of
+users and of packages are also called `agents`."""
 
 
 class BundleError(DocumentError):
@@ -66,8 +80,16 @@ def shipped() -> Bundle:
     return bundle()
 
 
-def bundle(sources: Path = SOURCES) -> Bundle:
+@cache
+def of_jobs() -> Bundle:
+    """The bundle of managed jobs, with the command `job`; built once per process. Raises BundleError."""
+    return bundle(wrapper=WRAPPER)
+
+
+def bundle(sources: Path = SOURCES, wrapper: Path | None = None) -> Bundle:
     """Zip the package in folder `sources` under its own name, with its `__main__.py` also at the root.
+
+    With the package of a `wrapper` in folder `programs`, and `JOB_ENTRY` at the root.
 
     Entries are sorted and carry one fixed time and mode; contents are stored compressed by a fixed method.
     Raises BundleError when the folder is not a runnable package or the zip does not fit a ConfigMap.
@@ -75,11 +97,11 @@ def bundle(sources: Path = SOURCES) -> Bundle:
     entry = sources / ENTRY
     if not entry.is_file():
         raise BundleError([f"{sources}: has no {ENTRY}; restore the folder from version control"])
-    files = {ENTRY: entry.read_bytes()}
-    for path in sources.rglob("*"):
-        if path.is_file() and path.suffix in _DATA_SUFFIXES and "__pycache__" not in path.parts:
-            files[f"{sources.name}/{path.relative_to(sources).as_posix()}"] = path.read_bytes()
-
+    files = {ENTRY: entry.read_bytes()} | _files(sources, sources.name)
+    if wrapper:
+        package = f"programs/{wrapper.parent.name}"
+        files |= {ENTRY: JOB_ENTRY.encode(), f"{package}/__init__.py": b""}
+        files |= _files(wrapper, f"{package}/{wrapper.name}")
     files |= {f"{sources.name}-0.dist-info/{name}": text.encode() for name, text in PLUGIN.items()}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
@@ -94,3 +116,12 @@ def bundle(sources: Path = SOURCES) -> Bundle:
         rule = f"zipped, it must fit a ConfigMap, at most {MAX_BYTES} bytes; move data files out of it"
         raise BundleError([f"{sources}: got {len(content)} bytes; {rule}"])
     return Bundle(content)
+
+
+def _files(folder: Path, name: str) -> dict[str, bytes]:
+    """Contents of sources and data in a folder, by their place in a zip that has it as `name`."""
+    return {
+        f"{name}/{path.relative_to(folder).as_posix()}": path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix in _DATA_SUFFIXES and "__pycache__" not in path.parts
+    }

@@ -12,7 +12,6 @@ from smoke_training.cli import (
     announce,
     compare,
     explain,
-    job,
     judge,
     node,
     plan,
@@ -26,7 +25,7 @@ from smoke_training.verdict_record import VerdictRecord, limit_of
 
 # Each has NAME, HELP, `add(parser)` for its arguments and `main(chosen) -> exit code`, which raises
 # DocumentError for what it cannot use.
-COMMANDS = (run, node, judge, plan, explain, compare, summary, replay, announce, job)
+COMMANDS = (run, node, judge, plan, explain, compare, summary, replay, announce)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -44,7 +43,7 @@ def main(
 ) -> int:
     """Run one command of `modules`; exit codes 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 ERROR, 4 SKIPPED.
 
-    `announce` and `job` exit with the code of their program.
+    `announce`, and `job` in the zip of managed jobs, exit with the code of their program.
     """
     parser = _Parser(
         prog=program, description="Validation of distributed training: measure, decide, attribute, record."
@@ -52,7 +51,7 @@ def main(
     codes = f"exit codes: {', '.join(f'{code} {name}' for name, code in EXIT_CODES.items())}"
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in modules:
-        own = None if command in (announce, job) else codes
+        own = None if command.NAME in ("announce", "job") else codes
         command.add(commands.add_parser(command.NAME, help=command.HELP, epilog=own))
     chosen = parser.parse_args(arguments)
     try:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
-from tests.smoke_training.job.managed import Managed
-from tests.smoke_training.job.tracking import server
-from tests.smoke_training.jobs import bundle
+from tests.agents.managed_job.managed import Managed, zipped
+from tests.agents.managed_job.tracking import server
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 Make = Callable[..., Managed]
@@ -18,7 +17,7 @@ Make = Callable[..., Managed]
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return bundle(tmp_path_factory.mktemp("zip"))
+    return zipped(tmp_path_factory.mktemp("zip"))
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.agents.managed_job.managed import Managed, Node
 from tests.examples.conftest import Make, interrupt, losses
-from tests.smoke_training.job.managed import Managed, Node
 from tests.smoke_training.jobs import port_pair
 
 SHORT = ("--epochs", "1", "--lr", "0.03")  # 64 steps

@@ -13,9 +13,9 @@ import pytest
 import torch
 from mlflow import MlflowClient
 
+from tests.agents.managed_job.managed import clean
 from tests.examples.conftest import EXAMPLES, Make, losses, variables
 from tests.examples.test_finetune import SMALL
-from tests.smoke_training.job.managed import clean
 
 Result = subprocess.CompletedProcess[str]
 

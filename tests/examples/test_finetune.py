@@ -11,8 +11,8 @@ import pytest
 import torch
 from mlflow import MlflowClient
 
+from tests.agents.managed_job.managed import Managed, clean
 from tests.examples.conftest import EXAMPLES, Make, interrupt, losses, variables
-from tests.smoke_training.job.managed import Managed, clean
 
 # As small as it can be and still learn something.
 SMALL = ("--base-steps", "10", "--steps", "40", "--save-every", "10", "--batch", "8")

@@ -31,7 +31,7 @@ ADDRESS = "127.77.0.2"
 def bundle(folder: Path) -> Path:
     """The package in the very zip that reaches a cluster."""
     found = folder / "smoke_training.zip"
-    found.write_bytes(zipped.bundle().content)
+    found.write_bytes(zipped.shipped().content)
     return found
 
 

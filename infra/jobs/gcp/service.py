@@ -44,7 +44,7 @@ _PAGE = 100
 _OVER = ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED")
 FAILURE = "failure"
 """The object below a run's base directory with the reason of a failure, from its wrapper
-(smoke_training/job)."""
+(agents/managed_job)."""
 
 
 PriceShare = Callable[[str, str, str], float | None]

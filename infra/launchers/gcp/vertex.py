@@ -11,8 +11,9 @@ from infra.launchers.runplan import RunPlan, RunPlanError, VertexOptions
 # Folders of the code and of the work in a job.
 VERTEX_CODE, VERTEX_FOLDER = "/tmp/trainstack/code", "/tmp/trainstack/run"  # noqa: S108 - the container's own
 # Program that copies the objects below a gs://bucket/folder/ into a folder, with the permissions of the job's
-# account; `job.gcp.folders` has the reason. The code is what brings everything else, so this is all that a
-# request contains. Source: Cloud Storage JSON API v1, objects.list and objects.get. No single quotes.
+# account; `agents.managed_job.gcp.folders` has the reason. The code is what brings everything else, so this
+# is all that a request contains. No single quotes. Source: Cloud Storage JSON API v1, objects.list and
+# objects.get.
 FETCH = """
 import json, os, sys, time, urllib.error, urllib.request
 from urllib.parse import quote

@@ -150,7 +150,7 @@ def test_a_trial_ends_where_its_program_is_not_the_submitted_one(tmp_path: Path)
     check = plan.env[managed.CHECK]
     assert len(check) <= 512, "of a variable in a training job"
     (tmp_path / managed.PACK).write_bytes(pack.content)
-    (tmp_path / bundle.NAME).write_bytes(bundle.shipped().content)
+    (tmp_path / bundle.NAME).write_bytes(bundle.of_jobs().content)
     (tmp_path / trial.NAME).write_bytes(Path(trial.__file__).read_bytes())
     ended = [subprocess.run(["bash", "-c", check], cwd=tmp_path, check=False).returncode]
     (tmp_path / trial.NAME).write_text("print()")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.launchers.bundle import MAX_BYTES, SOURCES, BundleError, bundle
+from infra.launchers.bundle import MAX_BYTES, SOURCES, BundleError, bundle, of_jobs, shipped
 
 
 @pytest.fixture
@@ -87,3 +87,9 @@ def test_the_workload_itself_fits_and_brings_its_package() -> None:
     assert {"__main__.py", "smoke_training/__init__.py", "smoke_training/__main__.py"} <= set(entries)
     sources = {path.relative_to(SOURCES.parent).as_posix() for path in SOURCES.rglob("*.py")}
     assert sources <= set(entries)
+
+
+def test_only_the_zip_of_jobs_has_the_program_around_scripts_and_not_on_their_path() -> None:
+    added = set(names(of_jobs().content)) - set(names(shipped().content))
+    assert "programs/agents/managed_job/run.py" in added
+    assert {name.split("/")[0] for name in added} == {"programs"}

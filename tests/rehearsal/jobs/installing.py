@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.smoke_training.job.wheels import wheel
-from tests.smoke_training.jobs import bundle
+from tests.agents.managed_job.managed import zipped
+from tests.agents.managed_job.wheels import wheel
 
 NEW, OTHER = "demo", "iniconfig"
 """A package that trainstack's environment lacks, and one that it has in another version than the job's."""
@@ -22,7 +22,7 @@ print("rank", os.environ.get("RANK"), "has", {NEW}.VALUE, metadata.version("{OTH
 def files(folder: Path) -> dict[str, bytes]:
     """Files of a job, with the program that runs it."""
     folder.mkdir()
-    bundle(folder)
+    zipped(folder)
     wheels = [wheel(folder, NEW), wheel(folder, OTHER, "0.1")]
     (folder / "requirements.txt").write_text("".join(f"./{one.name}\n" for one in wheels))
     (folder / "train.py").write_text(_TRAIN)

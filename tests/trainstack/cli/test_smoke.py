@@ -27,7 +27,7 @@ def test_help_lists_the_commands_and_the_exit_codes() -> None:
 
 def test_every_command_is_one_of_the_programs_own() -> None:
     own = {command.NAME for command in (*COMMANDS, render)}
-    inside = {"node", "announce", "job"}
+    inside = {"node", "announce"}
     assert set(smoke.COMMANDS) == own - inside, "these are for containers of a cluster or a service"
 
 

@@ -30,7 +30,7 @@ def test_code_that_another_member_puts_in_its_place_does_not_run(stack: Stack, t
     other = tmp_path / "other"
     other.mkdir()
     (other / "train.py").write_text("print('not mine')")
-    for name, content in ((managed.PACK, pack(other).content), (bundle.NAME, bundle.shipped().content)):
+    for name, content in ((managed.PACK, pack(other).content), (bundle.NAME, bundle.of_jobs().content)):
         stack.service.keep(f"{made.code_uri}{name}", content)
     start(made, stack.service, stack.reported.append)
     job = stack.followed(made.name)

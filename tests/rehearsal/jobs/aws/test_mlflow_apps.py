@@ -21,7 +21,7 @@ import requests
 from mlflow import MlflowClient
 
 from infra.launchers.bundle import NAME as WRAPPER
-from infra.launchers.bundle import shipped
+from infra.launchers.bundle import of_jobs
 from tests.rehearsal.jobs.aws.account import ACCOUNT, REGION, ROLE, Account
 from tests.rehearsal.jobs.aws.clients import packages
 
@@ -90,7 +90,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     account = Account(tmp_path_factory.mktemp("home"))
     add_app(account)
     scripts = {"train.py": SCRIPT.encode(), "ranks.py": RANKS, "autologged.py": AUTOLOGGED}
-    for name, content in {WRAPPER: shipped().content, **scripts}.items():
+    for name, content in {WRAPPER: of_jobs().content, **scripts}.items():
         file = account.file("code-bucket", f"run/{name}")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from smoke_training.job.gcp.folders import BucketFolders, local
-from smoke_training.job.gcp.mirror import BucketMirror
+from agents.managed_job.gcp.folders import BucketFolders, local
+from agents.managed_job.gcp.mirror import BucketMirror
 from smoke_training.record.gcp.api import authorization
 from tests.rehearsal.jobs.gcp.conftest import Project
 from tests.rehearsal.jobs.gcp.test_folder_rights import ALONE, OWN, RUNS, copied, limited, stored
@@ -106,7 +106,7 @@ def test_a_child_that_still_writes_does_not_fail_a_finished_job(
 ) -> None:
     folders, lines = local(), list[str]()
     environment = {"CLUSTER_SPEC": json.dumps(ALONE), "AIP_MODEL_DIR": f"gs://{RUNS}/{OWN}/one/model/"}
-    monkeypatch.setattr("smoke_training.job.gcp.folders.AGAIN_S", 0.01)
+    monkeypatch.setattr("agents.managed_job.gcp.folders.AGAIN_S", 0.01)
     numbers = iter(range(1, times + 1))
 
     def write() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from agents.managed_job.gcp import mirror
+from agents.managed_job.gcp.folders import BucketFolders, local
+from agents.managed_job.gcp.mirror import BucketMirror
 from infra.launchers import managed
 from infra.launchers.gcp import vertex
 from infra.launchers.runplan import VertexOptions
-from smoke_training.job.gcp import mirror
-from smoke_training.job.gcp.folders import BucketFolders, local
-from smoke_training.job.gcp.mirror import BucketMirror
 from smoke_training.reader import DocumentError
 from smoke_training.record.gcp.objects import ObjectError, StoredObject
 from tests.infra.launchers import plans

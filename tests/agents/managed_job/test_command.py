@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from smoke_training.job import command
-from smoke_training.job.aws.folders import below
-from smoke_training.job.job_node import ALONE, JobNode
-from smoke_training.job.settings import JobSettings
+from agents.managed_job import command
+from agents.managed_job.aws.folders import below
+from agents.managed_job.job_node import ALONE, JobNode
+from agents.managed_job.settings import JobSettings
 
 TWO = JobNode(hosts=("127.0.0.1", "algo-2"), index=1, interface="no-such-interface")
 

@@ -12,18 +12,19 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
-from smoke_training.job import run as around
-from smoke_training.job.aws.folders import below
-from tests.smoke_training.job.conftest import Make
-from tests.smoke_training.job.managed import clean
-from tests.smoke_training.job.wheels import wheel
+from agents.managed_job import run as around
+from agents.managed_job.aws.folders import below
+from tests.agents.managed_job.conftest import Make
+from tests.agents.managed_job.managed import clean
+from tests.agents.managed_job.wheels import wheel
 
 HELLO = """
-import json, os, sys
-from smoke_training.job.settings import PORT
+import importlib.util, json, os, sys
+from smoke_training.names import IAP
 names = ("TRAINSTACK_CHECKPOINTS", "TRAINSTACK_MODEL", "TRAINSTACK_OUTPUT")
 seen = {name: os.environ[name] for name in names}
-print(json.dumps({"arguments": sys.argv[1:], "folder": os.getcwd(), "seen": seen, "port": PORT}))
+print(json.dumps({"arguments": sys.argv[1:], "folder": os.getcwd(), "seen": seen, "login": IAP,
+    "agents": getattr(importlib.util.find_spec("agents"), "origin", None)}))
 """
 WAITS = """
 import signal, sys
@@ -43,6 +44,7 @@ def test_a_script_finds_its_arguments_its_folders_and_our_package(job: Make) -> 
     found = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
     assert found["arguments"] == ["--name", "two words", "--fast"]
     assert found["folder"] == str(made.code)
+    assert found["login"] and str(made.archive) not in str(found["agents"]), "the name is a user's"
     assert all(Path(folder).is_dir() for folder in found["seen"].values())
     document = made.document()
     assert (document["status"], document["exit_code"], document["reason"]) == ("FINISHED", 0, None)
@@ -244,7 +246,7 @@ def test_a_clock_that_steps_does_not_change_the_duration(
     """The clock of the machine is set by an hour after the start, and again with each heartbeat."""
     monkeypatch.setattr(around, "ALIVE_S", 0.0)
     clock, steps = time.time, itertools.count()
-    monkeypatch.setattr("smoke_training.job.run.time.time", lambda: clock() + 3600.0 * next(steps))
+    monkeypatch.setattr("agents.managed_job.run.time.time", lambda: clock() + 3600.0 * next(steps))
     (tmp_path / "train.py").write_text(
         "import json, os, time\n"
         "limit = time.monotonic() + 60\n"

@@ -4,7 +4,7 @@ import re
 import signal
 from collections.abc import Sequence
 
-from smoke_training.job.supervisor import BY_SIGNAL, ProgramExit
+from agents.managed_job.supervisor import BY_SIGNAL, ProgramExit
 
 LIMIT = 1024  # characters that SageMaker shows of the file (CreateTrainingJob, FailureReason)
 _TRACEBACK = "Traceback (most recent call last):"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from smoke_training.job.services import folders_of
+from agents.managed_job.services import folders_of
 
 SPEC = {"CLUSTER_SPEC": "{}"}
 

@@ -12,11 +12,11 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from smoke_training.job import mlflow_run
-from smoke_training.job.mlflow_run import MlflowRun
-from tests.smoke_training.job.conftest import Make
-from tests.smoke_training.job.managed import SUBMITTED, Managed
-from tests.smoke_training.job.tracking import server
+from agents.managed_job import mlflow_run
+from agents.managed_job.mlflow_run import MlflowRun
+from tests.agents.managed_job.conftest import Make
+from tests.agents.managed_job.managed import SUBMITTED, Managed
+from tests.agents.managed_job.tracking import server
 
 # Logs by mlflow's own calls, which find the run by themselves; then waits for what the test wants to see.
 SCRIPT = """

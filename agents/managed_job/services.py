@@ -6,12 +6,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from smoke_training.job.aws import node as sagemaker
-from smoke_training.job.aws.folders import BASE, MOVED, TRIAL, below
-from smoke_training.job.folders import Folders
-from smoke_training.job.gcp import node as vertex
-from smoke_training.job.gcp.folders import BucketFolders, local
-from smoke_training.job.job_node import ALONE, JobNode
+from agents.managed_job.aws import node as sagemaker
+from agents.managed_job.aws.folders import BASE, MOVED, TRIAL, below
+from agents.managed_job.folders import Folders
+from agents.managed_job.gcp import node as vertex
+from agents.managed_job.gcp.folders import BucketFolders, local
+from agents.managed_job.job_node import ALONE, JobNode
 
 POLL_S = 0.2
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from smoke_training.job import services
-from smoke_training.job.aws import node
-from smoke_training.job.aws.folders import below
-from smoke_training.job.folders import Folders
-from smoke_training.job.job_node import ALONE
+from agents.managed_job import services
+from agents.managed_job.aws import node
+from agents.managed_job.aws.folders import below
+from agents.managed_job.folders import Folders
+from agents.managed_job.job_node import ALONE
 from smoke_training.reader import DocumentError
 
 JOB = {"TRAINING_JOB_NAME": "small-aws-anna-1"}

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from smoke_training.job.job_node import JobNode
+from agents.managed_job.job_node import JobNode
 from smoke_training.reader import UNFIT, DocumentError
 
 CLUSTER_SPEC = "CLUSTER_SPEC"  # set in every replica, and only there

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from smoke_training.job.job_node import JobNode
-from smoke_training.job.ledger import AttemptLedger
-from smoke_training.job.settings import JobSettings
+from agents.managed_job.job_node import JobNode
+from agents.managed_job.ledger import AttemptLedger
+from agents.managed_job.settings import JobSettings
 from smoke_training.record.fields import TEXT_LIMIT
 
 NAME = "run.json"

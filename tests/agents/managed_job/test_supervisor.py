@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from smoke_training.job.supervisor import KEPT_BYTES, Supervisor
+from agents.managed_job.supervisor import KEPT_BYTES, Supervisor
 
 
 def test_a_stop_that_came_first_starts_nothing(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from smoke_training.job.folders import Folders
-from smoke_training.job.job_node import JobNode
+from agents.managed_job.folders import Folders
+from agents.managed_job.job_node import JobNode
 from smoke_training.reader import DocumentError, parsed
 
 PATIENCE_S = 120.0  # the document may be written after the container has started

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from smoke_training.job.ledger import NAME, AttemptLedger
+from agents.managed_job.ledger import NAME, AttemptLedger
 
 
 def test_attempts_that_did_not_finish_are_interruptions(tmp_path: Path) -> None:

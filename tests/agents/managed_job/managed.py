@@ -1,4 +1,4 @@
-"""A job as a managed service runs it: the package's zip around some code, with a folder like /opt/ml."""
+"""A job as a managed service runs it: the zip of jobs around some code, with a folder like /opt/ml."""
 
 import contextlib
 import json
@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from infra.launchers.bundle import NAME, of_jobs
 
 SUBMITTED = {
     "TRAINSTACK_STACK": "small-aws",
@@ -23,6 +25,13 @@ SUBMITTED = {
     "TRAINSTACK_COST_PER_HOUR": "36",
     "MLFLOW_EXPERIMENT_NAME": "research",
 }
+
+
+def zipped(folder: Path) -> Path:
+    """The very zip that reaches jobs."""
+    found = folder / NAME
+    found.write_bytes(of_jobs().content)
+    return found
 
 
 @dataclass

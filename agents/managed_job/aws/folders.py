@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from smoke_training.job.folders import Folders
+from agents.managed_job.folders import Folders
 
 BASE = Path("/opt/ml")
 MOVED = "SAGEMAKER_BASE_DIR"  # overrides the base folder, as in SageMaker's own training toolkit

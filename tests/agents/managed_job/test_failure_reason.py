@@ -4,8 +4,8 @@ import signal
 
 import pytest
 
-from smoke_training.job.failure_reason import LIMIT, reason, traceback
-from smoke_training.job.supervisor import ProgramExit
+from agents.managed_job.failure_reason import LIMIT, reason, traceback
+from agents.managed_job.supervisor import ProgramExit
 
 HANDLED = ["Traceback (most recent call last):", '  File "a.py", line 1, in f', "KeyError: 'handled'"]
 FATAL = [

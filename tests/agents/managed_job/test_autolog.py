@@ -3,8 +3,8 @@
 import pytest
 from mlflow import MlflowClient
 
-from tests.smoke_training.job.conftest import Make
-from tests.smoke_training.job.test_mlflow_run import experiment, only_run, variables
+from tests.agents.managed_job.conftest import Make
+from tests.agents.managed_job.test_mlflow_run import experiment, only_run, variables
 
 __all__ = ["experiment"]
 FITTED = """

@@ -4,9 +4,9 @@ import argparse
 import os
 from pathlib import Path
 
-from smoke_training.job import run as job
-from smoke_training.job.aws.folders import BASE, MOVED
-from smoke_training.job.services import folders_of
+from agents.managed_job import run as job
+from agents.managed_job.aws.folders import BASE, MOVED
+from agents.managed_job.services import folders_of
 
 NAME = "job"
 HELP = "one node of a job of a managed training service; reads TRAINSTACK_* from the environment"

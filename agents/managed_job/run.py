@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from agents.managed_job import command, machine, services, settings
+from agents.managed_job.document import FAILED, FINISHED, KILLED, NAME, JobRecord
+from agents.managed_job.failure_reason import LIMIT, reason
+from agents.managed_job.folders import Folders
+from agents.managed_job.ledger import NAME as LEDGER
+from agents.managed_job.ledger import AttemptLedger
+from agents.managed_job.mlflow_run import MlflowRun
+from agents.managed_job.supervisor import BY_SIGNAL, ProgramExit, Supervisor
 from smoke_training import files
-from smoke_training.job import command, machine, services, settings
-from smoke_training.job.document import FAILED, FINISHED, KILLED, NAME, JobRecord
-from smoke_training.job.failure_reason import LIMIT, reason
-from smoke_training.job.folders import Folders
-from smoke_training.job.ledger import NAME as LEDGER
-from smoke_training.job.ledger import AttemptLedger
-from smoke_training.job.mlflow_run import MlflowRun
-from smoke_training.job.supervisor import BY_SIGNAL, ProgramExit, Supervisor
 from smoke_training.reader import DocumentError
 from smoke_training.runtime import facts, host, output
 

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from smoke_training.job.folders import Folders
-from smoke_training.job.job_node import JobNode
-from smoke_training.job.settings import JobSettings
+from agents.managed_job.folders import Folders
+from agents.managed_job.job_node import JobNode
+from agents.managed_job.settings import JobSettings
 from smoke_training.runtime import host
 from smoke_training.runtime.launch import LOOPBACK
 

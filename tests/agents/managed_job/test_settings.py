@@ -2,7 +2,7 @@
 
 import pytest
 
-from smoke_training.job import settings
+from agents.managed_job import settings
 from smoke_training.reader import DocumentError
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from smoke_training.job.folders import Folders
-from smoke_training.job.gcp import node
-from smoke_training.job.gcp.mirror import BucketMirror
+from agents.managed_job.folders import Folders
+from agents.managed_job.gcp import node
+from agents.managed_job.gcp.mirror import BucketMirror
 from smoke_training.reader import DocumentError
 
 CHECKPOINTS, DATA = "TRAINSTACK_CHECKPOINT_URI", "TRAINSTACK_DATA_URI"  # gs://...

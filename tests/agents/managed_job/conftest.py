@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
-from tests.smoke_training.job.managed import Managed
-from tests.smoke_training.job.tracking import server
+from tests.agents.managed_job.managed import Managed, zipped
+from tests.agents.managed_job.tracking import server
 
 Make = Callable[..., Managed]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return zipped(tmp_path_factory.mktemp("zip"))
 
 
 @pytest.fixture
