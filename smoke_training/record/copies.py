@@ -9,7 +9,7 @@ from urllib.request import url2pathname
 from smoke_training import files
 from smoke_training.record import run_record
 from smoke_training.record.aws import api as aws
-from smoke_training.record.gcp import objects as gcp
+from smoke_training.record.gcp import api as gcp
 
 _PUT: Mapping[str, Callable[[str, bytes, float], None]] = {"s3": aws.put_object, "gs": gcp.put_object}
 # A token, and then one request for each file, twice at most.

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from smoke_training.record.gcp.objects import Bucket, ObjectError, StoredObject
+from agents.managed_job.gcp.objects import Bucket, ObjectError, StoredObject
 
 AT_ONCE = 8
 SETTLED_S = 5.0

@@ -13,10 +13,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 from smoke_training.names import IAP
 
-ATTEMPTS = 2
+ATTEMPTS, PAUSE_S = 2, 1.0
+# Of a service that is busy, beside 5xx (Cloud Storage documentation, "Retry strategy").
+_BUSY = (408, 429)
 WAKING_S = 60.0
 """Timeout for a server scaled to zero: MLflow on Cloud Run starts in about 20."""
 _ACCOUNT = "computeMetadata/v1/instance/service-accounts/default"
@@ -80,6 +83,7 @@ def _metadata(what: str, seconds: float) -> Mapping[str, Any]:
 
 def request(url: str, headers: Mapping[str, str], body: bytes | None, seconds: float) -> Mapping[str, Any]:
     """Return the response of a server, with one retry if it is busy or silent. Raises OSError."""
+    what = url.partition("?")[0]
     for attempt in range(1, ATTEMPTS + 1):
         sent = urllib.request.Request(url, body, dict(headers))  # noqa: S310 - addresses of this program
         try:
@@ -88,11 +92,12 @@ def request(url: str, headers: Mapping[str, str], body: bytes | None, seconds: f
                 return found
         except urllib.error.HTTPError as error:
             message = error.read(300).decode(errors="replace")
-            if error.code < 500 or attempt == ATTEMPTS:
-                raise OSError(f"status {error.code}: {message}") from error
-        except OSError:
+            if (error.code < 500 and error.code not in _BUSY) or attempt == ATTEMPTS:
+                raise OSError(f"{what}: status {error.code}: {message}") from error
+        except OSError as error:
             if attempt == ATTEMPTS:
-                raise
+                raise OSError(f"{what}: {error}") from error
+        time.sleep(PAUSE_S)
     raise AssertionError("unreachable")
 
 
@@ -108,3 +113,16 @@ def publish(topic: str, subject: str, text: str, seconds: float) -> None:
     body = json.dumps({"messages": [message]}).encode()
     headers = {**authorization(patience), "Content-Type": "application/json"}
     request(f"{api.rstrip('/')}/v1/{topic}:publish", headers, body, patience)
+
+
+def put_object(uri: str, content: bytes, seconds: float) -> None:
+    """Write one object, `gs://bucket/key`, with the permissions of the node's service account.
+
+    STORAGE_EMULATOR_HOST overrides the address, as in Google's own tools. Raises OSError, and ValueError or
+    KeyError for a malformed response. Source: Cloud Storage JSON API v1, objects.insert.
+    """
+    api = (os.environ.get("STORAGE_EMULATOR_HOST") or "https://storage.googleapis.com").rstrip("/")
+    place, patience = urlsplit(uri), seconds / (ATTEMPTS * 2)
+    query = urlencode({"uploadType": "media", "name": place.path.lstrip("/")})
+    headers = {**authorization(patience), "Content-Type": "application/octet-stream"}
+    request(f"{api}/upload/storage/v1/b/{place.netloc}/o?{query}", headers, content, patience)

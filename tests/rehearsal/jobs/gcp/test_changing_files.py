@@ -26,7 +26,7 @@ def during(monkeypatch: pytest.MonkeyPatch) -> During:
             act()
             return authorization(timeout_s)
 
-        monkeypatch.setattr("smoke_training.record.gcp.objects.authorization", authorized)
+        monkeypatch.setattr("agents.managed_job.gcp.objects.authorization", authorized)
 
     return acts
 

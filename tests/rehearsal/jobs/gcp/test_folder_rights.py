@@ -10,11 +10,11 @@ import pytest
 from agents.managed_job.gcp import mirror
 from agents.managed_job.gcp.folders import BucketFolders, local
 from agents.managed_job.gcp.mirror import BucketMirror
+from agents.managed_job.gcp.objects import ObjectError, StoredObject
 from infra.launchers import managed
 from infra.launchers.gcp import vertex
 from infra.launchers.runplan import VertexOptions
 from smoke_training.reader import DocumentError
-from smoke_training.record.gcp.objects import ObjectError, StoredObject
 from tests.infra.launchers import plans
 from tests.rehearsal.jobs.gcp.conftest import ADA, BUCKETS, OVER, PROJECT, REGION, Project
 

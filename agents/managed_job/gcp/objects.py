@@ -1,13 +1,12 @@
-"""Objects of Cloud Storage by its JSON API, with the permissions of this pod or machine.
+"""Objects of Cloud Storage by its JSON API, with the permissions of this machine.
 
-Standard library only, as in `api.py`. Source: Cloud Storage JSON API v1, objects.list, get, insert,
-delete; Cloud Storage documentation, "Retry strategy" (408, 429 and 5xx).
+Standard library only, as in `smoke_training.record.gcp.api`. Source: Cloud Storage JSON API v1, objects.list,
+get, insert, delete; Cloud Storage documentation, "Retry strategy" (408, 429 and 5xx).
 """
 
 import base64
 import hashlib
 import http.client
-import io
 import json
 import os
 import shutil
@@ -18,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from smoke_training.record.gcp.api import authorization
 
@@ -65,18 +64,11 @@ class FileHead:
 class Bucket:
     """Objects of one bucket. Methods raise ObjectError.
 
-    Requests are repeated up to `attempts` times; `timeout_s` is that of each response of a server.
+    Requests are sent up to `ATTEMPTS` times; `TIMEOUT_S` is that of each response of a server.
     """
 
-    def __init__(
-        self,
-        name: str,
-        sleep: Callable[[float], None] = time.sleep,
-        *,
-        attempts: int = ATTEMPTS,
-        timeout_s: float = TIMEOUT_S,
-    ) -> None:
-        self.name, self._sleep, self._attempts, self._timeout_s = name, sleep, attempts, timeout_s
+    def __init__(self, name: str, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.name, self._sleep = name, sleep
         # Google's own library reads another address from it.
         self._api = (os.environ.get("STORAGE_EMULATOR_HOST") or "https://storage.googleapis.com").rstrip("/")
 
@@ -161,7 +153,7 @@ class Bucket:
     ) -> T:
         """Read the response of a request, which is repeated while the service is busy or silent."""
         what, url = f"{verb} gs://{self.name}", f"{self._api}/{root}/v1/b/{self.name}/{path}"
-        for left in reversed(range(self._attempts)):
+        for left in reversed(range(ATTEMPTS)):
             try:
                 return self._once(verb, url, read, content)
             except urllib.error.HTTPError as error:
@@ -171,25 +163,17 @@ class Bucket:
             except (OSError, http.client.HTTPException) as error:
                 if not left or isinstance(error, ObjectError):
                     raise ObjectError(what, 0, str(error)) from error
-            self._sleep(2.0 ** (self._attempts - 1 - left))
+            self._sleep(2.0 ** (ATTEMPTS - 1 - left))
         raise AssertionError("unreachable")
 
     def _once(self, verb: str, url: str, read: Callable[[IO[bytes]], T], content: FileHead | None) -> T:
-        own = dict(authorization(self._timeout_s))
+        own = dict(authorization(TIMEOUT_S))
         if content is not None:
             own |= {"Content-Type": "application/octet-stream", "Content-Length": str(content.size)}
         body = None if content is None else iter(content)
         sent = urllib.request.Request(url, body, own, method=verb)  # noqa: S310 - the address above
-        with urllib.request.urlopen(sent, timeout=self._timeout_s) as answer:  # noqa: S310
+        with urllib.request.urlopen(sent, timeout=TIMEOUT_S) as answer:  # noqa: S310
             return read(answer)
-
-
-def put_object(uri: str, content: bytes, seconds: float) -> None:
-    """Write one object, `gs://bucket/key`, with one retry. Raises OSError, and ValueError for another URI."""
-    place, attempts = urlsplit(uri), 2
-    # Each attempt requests a token, which has a retry as well.
-    bucket = Bucket(place.netloc, attempts=attempts, timeout_s=seconds / (attempts * 3))
-    bucket.put(FileHead(io.BytesIO(content), len(content)), place.path.lstrip("/"))
 
 
 def digest(part: FileHead) -> str:
