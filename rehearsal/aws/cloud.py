@@ -7,7 +7,7 @@ from infra.discovery import gathered
 from rehearsal.aws import functions, references
 from rehearsal.aws.rules import BOOK
 from rehearsal.aws.site import MISSING, Site, site_of
-from rehearsal.aws.table import TABLE
+from rehearsal.aws.table import TABLE, canonical
 from rehearsal.core.emulation.cloud import TableCloud
 from rehearsal.core.emulation.functions import asking
 from rehearsal.core.emulation.shape import labels_over
@@ -39,6 +39,10 @@ class EmulatedAws(TableCloud[Site]):
         (re.compile(r"zoneId$"), "Z{upper13}"),
         (re.compile(r"(date|time|createdAt|updatedAt)$", re.IGNORECASE), "{now}"),
     )
+
+    def canonical(self, token: str) -> str:
+        """See `EmulatedCloud`."""
+        return canonical(token)
 
     def check_config(self, config: Properties) -> list[CheckFailure]:
         """Require a region, like the real provider; credentials are not needed."""
@@ -77,7 +81,7 @@ class EmulatedAws(TableCloud[Site]):
 
     def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:
         """A function such as `aws:index/getAvailabilityZones:getAvailabilityZones`."""
-        call = asking(self.package, token, instance.config)
+        call = asking(self.package, canonical(token), instance.config)
         return functions.answer_to(site_of(self._state, call, args), args)
 
     def settings_for(self, record: Record) -> Properties:

@@ -1,5 +1,6 @@
 """The rows of AWS; `core.emulation.table` explains the columns."""
 
+import re
 from collections.abc import Container
 from pathlib import Path
 
@@ -21,3 +22,20 @@ def _generic(token: str, properties: Container[str]) -> Row:
 
 
 TABLE = Table("aws", Path(__file__).with_name("tables"), _generic)
+
+# pulumi-aws 7: aliases and deprecation messages of the classes in the SDK.
+_RENAMED = (
+    (re.compile(r"aws:(?:alb|applicationloadbalancing|elasticloadbalancingv2)/"), "aws:lb/"),
+    (re.compile(r"aws:elasticloadbalancing/"), "aws:elb/"),
+    (re.compile(r"aws:(s3/[bB]ucket\w*)V2:(\w+)V2$"), r"aws:\1:\2"),
+    (re.compile(r"aws:ec2/encryptionControl:E"), "aws:ec2/vpcEncryptionControl:VpcE"),
+    (re.compile(r"aws:lambda/microvmsImage:MicrovmsImage"), "aws:lambdamicrovms/image:Image"),
+    (re.compile(r"aws:vpn/getConnection:getConnection"), "aws:ec2/getVpnConnection:getVpnConnection"),
+)
+
+
+def canonical(token: str) -> str:
+    """The token of the type or function of which `token` is a deprecated or second name."""
+    for pattern, name in _RENAMED:
+        token = pattern.sub(name, token)
+    return token

@@ -171,6 +171,10 @@ class EmulatedCloud(Protocol):
     package: str
     version: str
 
+    def canonical(self, token: str) -> str:
+        """The token of a type or function of which `token` may be a deprecated name."""
+        return token
+
     def check_config(self, config: Properties) -> list[CheckFailure]:
         """Problems of a provider's own configuration."""
 

@@ -125,7 +125,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         def log(severity: str, message: str) -> None:
             self._log(severity, message, urn)
 
-        return Call(self._instance, type, urn, self._cancelled, log, timeout or None, seed)
+        return Call(
+            self._instance, self._cloud.canonical(type), urn, self._cancelled, log, timeout or None, seed
+        )
 
     def _with_id(self, identifier: object, outputs: Properties) -> struct_pb2.Struct:
         """The outputs as the engine receives them."""

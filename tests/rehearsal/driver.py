@@ -36,7 +36,7 @@ class Driver:
         urn = f"urn:pulumi:dev::p::{token}::{name}"
         instance = ProviderInstance(self.package, self.config)
         log = lambda _severity, text: self.said.append(text)  # noqa: E731
-        return Call(instance, token, urn, threading.Event(), log, None, name.encode())
+        return Call(instance, self.cloud.canonical(token), urn, threading.Event(), log, None, name.encode())
 
     def check(self, token: str, name: str = "x", /, **inputs: Any) -> dict[str, str]:
         """Property -> reason of each failure."""
