@@ -49,6 +49,7 @@ class Cause(StrEnum):
     HUNG = "hung"
     NEVER_JOINED = "never_joined"
     WRONG_WORLD_SIZE = "wrong_world_size"
+    MISCONFIGURED = "misconfigured"
     MISMATCH = "mismatch"
     UNKNOWN = "unknown"
 

@@ -7,8 +7,9 @@ the table may be on another side of the knee.
 import difflib
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from smoke_training.expected.tables import (
     AcceleratorRate,
@@ -22,6 +23,8 @@ from smoke_training.expected.tables import (
 from smoke_training.fabric import Fabric
 from smoke_training.formulae.bounds import ClusterShape, Wires
 
+Cell = TypeVar("Cell", bound=TableCell)
+
 LIKE = 0.10  # a measurement this close to a known fault's figure reads like that fault
 
 
@@ -34,13 +37,14 @@ class NoFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureQuery:
-    """The setting for which a figure is looked up."""
+    """The setting for which a figure is looked up; `collnet`: the network's switches reduced (SHARP)."""
 
     instance_type: str
     fabric: Fabric
     collective: str
     shape: ClusterShape
     size_bytes: int
+    collnet: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class KnownFigures:
     @property
     def source(self) -> str:
         """The source; of several, the lowest and their range."""
-        first = f"{self.lowest.source.text} ({self.lowest.stack})"
+        first = f"{self.lowest.source.text} ({self.lowest.instance_type}, {self.lowest.stack})"
         if len(self.figures) == 1:
             return first
         low, high = self.lowest.value, self.figures[-1].value
@@ -74,10 +78,13 @@ def look_up(tables: FigureTables, question: FigureQuery) -> KnownFigures | NoFig
     machine = find_machine(tables, question.instance_type, question.fabric)
     if isinstance(machine, NoFigure):
         return machine
-    near = [row for row in tables.figures if _same_place(row, question)]
-    exact = [row for row in near if _same_cell(row, question)]
-    if exact:
-        return KnownFigures(tuple(sorted(exact, key=lambda row: row.value)))
+    for known in _lineage(tables, machine):
+        exact = _fitting(tables.figures, question, known)
+        special = [row for row in exact if row.algorithm]
+        chosen = special if question.collnet and special else [row for row in exact if not row.algorithm]
+        if chosen:
+            return KnownFigures(tuple(sorted(chosen, key=lambda row: row.value)))
+    near = [row for row in tables.figures if _same_place(row, question, machine)]
     where = f"{question.instance_type} over {question.fabric}"
     if not near:
         why = machine.no_figure or "the table has no row for it"
@@ -122,29 +129,30 @@ def wires(machine: FabricMachine) -> Wires:
 
 def floor_of(tables: FigureTables, question: FigureQuery) -> Floor | None:
     """Return the highest liveness floor of published checks for exactly this question; None without one."""
-    fitting = [row for row in tables.floors if _same_place(row, question) and _same_cell(row, question)]
-    return max(fitting, key=lambda row: row.value, default=None)
+    return max(_cells(tables, tables.floors, question), key=lambda row: row.value, default=None)
 
 
 def signature_of(tables: FigureTables, question: FigureQuery, value_gb_s: float) -> Signature | None:
     """Return the nearest known fault whose figure lies within 10 % of the measured one."""
-    fitting = [
-        row
-        for row in tables.signatures
-        if _same_place(row, question)
-        and _same_cell(row, question)
-        and abs(value_gb_s / row.value - 1) <= LIKE
-    ]
-    return min(fitting, key=lambda row: abs(value_gb_s / row.value - 1), default=None)
+    distance = {row: abs(value_gb_s / row.value - 1) for row in _cells(tables, tables.signatures, question)}
+    return min(
+        (row for row in distance if distance[row] <= LIKE), key=lambda row: distance[row], default=None
+    )
 
 
 def sizes_of(tables: FigureTables, instance_type: str, fabric: Fabric, collective: str) -> Sequence[int]:
     """Return every size in bytes that has a figure, ascending: the sizes a sweep should reach."""
+    machine = find_machine(tables, instance_type, fabric)
+    names = (
+        set() if isinstance(machine, NoFigure) else {row.instance_type for row in _lineage(tables, machine)}
+    )
     return sorted(
         {
             row.size_bytes
             for row in tables.figures
-            if (row.instance_type, row.fabric, row.collective) == (instance_type, fabric, collective)
+            if row.instance_type in names
+            and row.collective == collective
+            and (row.fabric is fabric or row.nodes == 1)
         }
     )
 
@@ -164,14 +172,37 @@ def achievable(tables: FigureTables, device: str, dtype: str) -> AcceleratorRate
     return found[0] if len(found) == 1 else None
 
 
-def _same_place(row: TableCell, question: FigureQuery) -> bool:
-    wanted = (question.instance_type, question.fabric, question.collective)
-    return (row.instance_type, row.fabric, row.collective) == wanted
+def _lineage(tables: FigureTables, machine: FabricMachine) -> Iterable[FabricMachine]:
+    """Yield a machine type and the hardware classes that it belongs to, the nearest first."""
+    found: FabricMachine | None = machine
+    while found is not None:
+        yield found
+        like = found.like
+        found = next((row for row in tables.machines if row.instance_type == like), None) if like else None
 
 
-def _same_cell(row: TableCell, question: FigureQuery) -> bool:
+def _cells(tables: FigureTables, rows: Sequence[Cell], question: FigureQuery) -> Sequence[Cell]:
+    """Return the rows of exactly this question, those of a hardware class where the type has none."""
+    machine = find_machine(tables, question.instance_type, question.fabric)
+    if isinstance(machine, NoFigure):
+        return []
+    found = (_fitting(rows, question, known) for known in _lineage(tables, machine))
+    return next((rows for rows in found if rows), [])
+
+
+def _fitting(rows: Sequence[Cell], question: FigureQuery, machine: FabricMachine) -> list[Cell]:
     wanted = (question.shape.nodes, question.shape.per_node, question.size_bytes)
-    return (row.nodes, row.gpus_per_node, row.size_bytes) == wanted
+    return [
+        row
+        for row in rows
+        if _same_place(row, question, machine) and (row.nodes, row.gpus_per_node, row.size_bytes) == wanted
+    ]
+
+
+def _same_place(row: TableCell, question: FigureQuery, machine: FabricMachine) -> bool:
+    """Report whether a row is of this machine, collective and fabric, which takes no part in one node."""
+    same = (row.instance_type, row.collective) == (machine.instance_type, question.collective)
+    return same and (row.fabric is question.fabric or row.nodes == question.shape.nodes == 1)
 
 
 def _size(count: int) -> str:

@@ -49,7 +49,8 @@ class FabricMachine:
     """Network hardware of one node of a type on some fabrics.
 
     `network_gbit_s` sums the NICs that carry training traffic, in one direction; None is unknown. `gpudirect`
-    is the source for NCCL's use of GPUDirect RDMA. `no_figure` is the reason why the type has no figure.
+    is the source for NCCL's use of GPUDirect RDMA. `like` is the hardware class, a row of this table, whose
+    figures hold where the type has none; `no_figure` is the reason why it has none of its own.
     """
 
     instance_type: str
@@ -60,6 +61,7 @@ class FabricMachine:
     network_gbit_s: float | None = None
     gpudirect: FigureSource | None = None
     inside: Inside | None = None
+    like: str | None = None
     no_figure: str | None = None
     disagreements: tuple[str, ...] = ()
 
@@ -81,10 +83,16 @@ class TableCell:
 
 @dataclass(frozen=True, kw_only=True)
 class SourcedFigure(TableCell):
-    """A measurement of a source: `kind` published, derived or declared."""
+    """A measurement of a source: `kind` published, derived or declared.
+
+    `algorithm` limits it to runs whose log names that family ("collnet": reduction in the network's
+    switches). `spread` is the largest relative difference of the same run's in-place half.
+    """
 
     stack: str
     kind: str = "published"
+    algorithm: str | None = None
+    spread: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """The tables of expected figures: complete, sourced, physically possible, and never guessed from."""
 
+import dataclasses
 import datetime
 import gzip
 import importlib.resources
@@ -38,7 +39,8 @@ from tests.smoke_training.jobs import bundle
 TABLES = tables.shipped()
 MACHINE_TYPES = """
     p3dn.24xlarge p4d.24xlarge p4de.24xlarge p5.48xlarge p5e.48xlarge p5en.48xlarge p6-b200.48xlarge
-    p6-b300.48xlarge p6e-gb200.36xlarge g4dn.12xlarge g4dn.metal g5.12xlarge g5.48xlarge g6.48xlarge
+    p6-b300.48xlarge p6e-gb200.36xlarge p6e-gb300.36xlarge
+    g4dn.12xlarge g4dn.metal g5.12xlarge g5.48xlarge g6.48xlarge
     g6e.48xlarge
 
     g2-standard-96 a2-highgpu-8g a2-ultragpu-8g a3-highgpu-8g a3-megagpu-8g a3-ultragpu-8g
@@ -46,6 +48,9 @@ MACHINE_TYPES = """
 
     Standard_ND96asr_v4 Standard_ND96amsr_A100_v4 Standard_ND96isr_H100_v5
     Standard_ND96isr_H200_v5 Standard_ND128isr_GB300_v6
+
+    BM.GPU.H100.8 BM.GPU.B300.8 BM.GPU.B4.8 BM.GPU4.8 BM.GPU.GB200.4
+    hgx-a100 hgx-h100 hgx-h200 hgx-h200-4nic hgx-b200 gb200-nvl72
 """
 ROWS = (*TABLES.machines, *TABLES.figures, *TABLES.floors, *TABLES.signatures)
 INSIDE = [row.inside for row in TABLES.machines if row.inside]
@@ -58,6 +63,7 @@ def question(row: Any, **changes: Any) -> FigureQuery:
         "collective": row.collective,
         "shape": ClusterShape(row.nodes, row.gpus_per_node),
         "size_bytes": row.size_bytes,
+        "collnet": getattr(row, "algorithm", None) == "collnet",
     }
     return FigureQuery(**{**known, **changes})
 
@@ -119,7 +125,8 @@ def test_what_several_sources_measured_of_one_cell_never_reads_as_a_fault_of_the
     assert min(min(values) / max(values) for values in several.values()) > FAULT_SHARE
     for floor in TABLES.floors:
         found = look_up(TABLES, question(floor))
-        assert isinstance(found, NoFigure) or floor.value / found.lowest.value <= PASS_SHARE
+        own = not isinstance(found, NoFigure) and found.lowest.instance_type == floor.instance_type
+        assert not own or floor.value / found.lowest.value <= PASS_SHARE
 
 
 def test_p5_has_figures_of_up_to_32_nodes_and_of_several_sources_at_two() -> None:
@@ -165,9 +172,9 @@ def test_a_figure_answers_its_own_question_and_no_other(row: SourcedFigure) -> N
         {"size_bytes": row.size_bytes + 1},
         {"shape": ClusterShape(row.nodes + 5, row.gpus_per_node)},
         {"shape": ClusterShape(row.nodes, row.gpus_per_node + 1)},
-        {"collective": "reduce_scatter"},
+        {"collective": "broadcast"},
         {"instance_type": row.instance_type + "x"},
-        {"fabric": Fabric.INFINIBAND if row.fabric is not Fabric.INFINIBAND else Fabric.RDMA},
+        {"fabric": Fabric.TCPX if row.fabric is not Fabric.TCPX else Fabric.RDMA},
     )
     for other in others:
         assert isinstance(look_up(TABLES, question(row, **other)), NoFigure), other
@@ -190,7 +197,9 @@ def test_a_lookup_answers_with_a_row_of_the_table_or_a_reason(
     if isinstance(found, NoFigure):
         assert found.reason
     else:
-        assert {question(row) for row in found.figures} == {asked}
+        assert {(row.collective, row.nodes, row.gpus_per_node, row.size_bytes) for row in found.figures} == {
+            (collective, asked.shape.nodes, asked.shape.per_node, size)
+        }
 
 
 @pytest.mark.parametrize(
@@ -222,7 +231,7 @@ def test_a_measurement_near_the_figure_of_a_known_fault_reads_like_it() -> None:
     for signature in TABLES.signatures:
         assert Cause(signature.cause)
         healthy = look_up(TABLES, question(signature))
-        assert isinstance(healthy, NoFigure) or healthy.lowest.value > 2 * signature.value
+        assert isinstance(healthy, NoFigure) or signature.value < PASS_SHARE * healthy.lowest.value
 
 
 def test_sizes_with_figures_are_what_a_sweep_should_reach() -> None:
@@ -241,7 +250,7 @@ def test_the_tables_read_every_name_of_a_fabric_that_plans_may_use() -> None:
 # What the tables say of EC2 against two other sources: EC2's own description as moto bundles it, and the
 # catalog that pools are made of. (The card rates of p6-b200 and g6e in moto do not add up to the type's own
 # network performance; both rows say so.)
-AWS = [row for row in TABLES.machines if row.network_gbit_s and "." in row.instance_type]
+AWS = [row for row in TABLES.machines if row.network_gbit_s and row.fabrics[0] is Fabric.EFA]
 
 
 @pytest.mark.parametrize("row", AWS, ids=lambda row: row.instance_type)
@@ -308,3 +317,47 @@ def _described_by_moto() -> dict[str, Any]:
     packed = importlib.resources.files("moto.ec2").joinpath("resources/instance_types.json.gz").read_bytes()
     described: dict[str, Any] = json.loads(gzip.decompress(packed))
     return described
+
+
+def asked(machine: str, fabric: Fabric, nodes: int, size: int, collective: str = "all_reduce") -> FigureQuery:
+    shape = ClusterShape(nodes, 8)
+    return FigureQuery(
+        instance_type=machine, fabric=fabric, collective=collective, shape=shape, size_bytes=size << 30
+    )
+
+
+def test_a_type_without_rows_has_those_of_its_hardware_class_and_says_so() -> None:
+    for machine, fabric in (
+        ("Standard_ND96isr_H100_v5", Fabric.INFINIBAND),
+        ("Standard_ND96isr_H200_v5", Fabric.INFINIBAND),
+        ("a3-ultragpu-8g", Fabric.RDMA),
+        ("BM.GPU.H100.8", Fabric.RDMA),
+    ):
+        found = look_up(TABLES, asked(machine, fabric, 2, 8))
+        assert not isinstance(found, NoFigure), machine
+        assert found.lowest.value > 460
+        assert "hgx-h" in found.source or found.lowest.instance_type == machine
+    acs = signature_of(TABLES, asked("a3-ultragpu-8g", Fabric.RDMA, 2, 1), 215.0)
+    assert acs is not None and "ACS" in acs.meaning
+
+
+def test_in_one_node_no_fabric_takes_part() -> None:
+    rows = [look_up(TABLES, asked("hgx-h100", fabric, 1, 16)) for fabric in (Fabric.INFINIBAND, Fabric.RDMA)]
+    assert rows[0] == rows[1]
+    assert not isinstance(rows[0], NoFigure)
+
+
+def test_a_figure_with_sharp_answers_only_where_switches_reduced() -> None:
+    """NVIDIA says that without it one ring peaks at 400 (NVIDIA/nccl-tests#309); Azure's 450 are with it."""
+    plain = asked("Standard_ND96isr_H100_v5", Fabric.INFINIBAND, 8, 16)
+    assert isinstance(look_up(TABLES, plain), NoFigure)
+    with_sharp = look_up(TABLES, dataclasses.replace(plain, collnet=True))
+    assert not isinstance(with_sharp, NoFigure) and with_sharp.lowest.value == 450.0
+    ring = look_up(TABLES, asked("Standard_ND96isr_H100_v5", Fabric.INFINIBAND, 8, 8))
+    assert not isinstance(ring, NoFigure) and ring.lowest.value < 400
+
+
+def test_the_references_cover_classes_from_a100_to_gb300() -> None:
+    judged = {cell(row) for row in TABLES.figures if row.size_bytes >= JUDGED_FROM}
+    assert len(judged) > 150
+    assert all(row.spread is None or 0 < row.spread < 0.1 for row in TABLES.figures)
