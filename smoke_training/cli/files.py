@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,14 +15,25 @@ from smoke_training.reader import DocumentError, parsed
 from smoke_training.record import run_record
 
 T = TypeVar("T")
+LONGEST = 1 << 20  # bytes of one part of a line
 _NEEDED = ("run_id", "verdict", "plan", "checks", "comparable")
 
 
 def text(path: Path) -> str:
     """The text of a file, gzip or plain."""
+    return "".join(lines(path))
+
+
+def lines(path: Path, errors: str = "strict") -> Iterator[str]:
+    """Yield the lines of a file, gzip or plain, or of the standard input (`-`); long ones come in parts.
+
+    `errors` is what is done with bytes that are no UTF-8, as `bytes.decode` names it.
+    """
     try:
-        raw = path.read_bytes()
-        return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
+        with open(0 if path == Path("-") else path, "rb") as stream:  # noqa: PTH123 - 0 is the standard input
+            source = gzip.GzipFile(fileobj=stream) if stream.peek(2)[:2] == b"\x1f\x8b" else stream
+            while raw := source.readline(LONGEST):
+                yield raw.decode(errors=errors)
     except (EOFError, zlib.error, UnicodeDecodeError) as error:
         raise DocumentError([f"{path}: damaged or cut: {error}"]) from error
     except OSError as error:
@@ -72,16 +83,16 @@ def _result(content: str) -> dict[str, Any]:
 
 def samples(path: Path, sha256: str | None = None) -> list[str]:
     """The lines of a samples file, all of them readable, and with this digest where one is given."""
-    lines = text(path).splitlines()
-    unreadable = evidence.parse(lines).unreadable
+    found = text(path).splitlines()
+    unreadable = evidence.parse(found).unreadable
     if unreadable:
         rule = "every line must be one evidence record of this version; was the file cut?"
         raise DocumentError([f"{path}: {'; '.join(unreadable[:5])}; {rule}"])
-    digest = hashlib.sha256(run_record.text_of(lines)).hexdigest()
+    digest = hashlib.sha256(run_record.text_of(found)).hexdigest()
     if sha256 not in (None, digest):
-        rule = f"these are not the samples of the run, or not all of them ({len(lines)} lines)"
+        rule = f"these are not the samples of the run, or not all of them ({len(found)} lines)"
         raise DocumentError([f"{path}: SHA-256 is {digest}, the result names {sha256}; {rule}"])
-    return lines
+    return found
 
 
 def samples_of(document: dict[str, Any], path: Path) -> list[str]:

@@ -26,7 +26,7 @@ from smoke_training.formulae.bounds import (
     highest,
     lowest,
 )
-from smoke_training.model import PLAN, Expected
+from smoke_training.model import PLAN, Expected, Verdict
 from smoke_training.plan import Plan
 
 # Shares of the lowest figure of its kind. Azure warns below 400 of 450 GB/s (0.89) and drains a node below
@@ -77,6 +77,13 @@ class CollectiveReference:
     fail_below: float | None = None
     bounds: tuple[BandwidthBound, ...] = ()
     declared: bool = False
+
+    def compared(self, low: float, high: float) -> Verdict:
+        """PASS: even `low` (GB/s) reaches the floor; FAIL: even `high` lies below the fault's line."""
+        if self.expected.floor is not None and low >= self.expected.floor:
+            return Verdict.PASS
+        proven = self.fail_below is not None and high < self.fail_below
+        return Verdict.FAIL if proven else Verdict.INCONCLUSIVE
 
     @property
     def ceiling(self) -> float | None:

@@ -23,7 +23,9 @@ def headline(judgement: Judgement) -> str:
     """Return one line: verdict, decisive check with its figure, suspect."""
     decisive = judgement.decisive
     if judgement.verdict is Verdict.PASS:
-        shown = [f"{c.short_id} {_figure(c)}" for c in judgement.checks if c.id in _SHOWN]
+        figures = [c for c in judgement.checks if c.required and c.measured]
+        named = [c for c in figures if c.id in _SHOWN] or figures
+        shown = [f"{c.short_id} {_figure(c)}" for c in named]
         worse = [c for c in judgement.checks if c.id == "baseline.regression" and c.status is Verdict.FAIL]
         return "; ".join(["PASS " + ", ".join(shown), *(f"but {check.message}" for check in worse)])
     if decisive is None:

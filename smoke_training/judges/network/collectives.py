@@ -1,7 +1,7 @@
 """Judge of the collectives' speed (pure)."""
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from smoke_training.evidence import Evidence, UndeliveredError
@@ -75,6 +75,36 @@ def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
     )
 
 
+def of_means(plan: Plan, setting: RunSetting, name: str, size: int, seconds: Sequence[float]) -> Check:
+    """Judge one size that another program timed: each of `seconds` is a mean over its iterations.
+
+    A few means have no distribution to estimate from: the slowest and the fastest bound the rate.
+    """
+    seen = _finding(plan, setting, Collective(name=name, sizes=(size,), seconds=(tuple(seconds),)))
+    low, high = min(seen.rates), max(seen.rates)
+    status, floor, line = (
+        seen.against.compared(low, high),
+        seen.against.expected.floor,
+        seen.against.fail_below,
+    )
+    return Check(
+        status=status,
+        measured=Measured(
+            value=seen.centre,
+            unit="GB/s",
+            n=len(seen.rates),
+            estimator="median of means",
+            reason=f"{low:.1f} .. {high:.1f}: lowest and highest mean, no interval",
+            spread=high - low,
+        ),
+        expected=seen.against.expected,
+        zone=None if line is None or floor is None else (line, floor),
+        culprits=_culprits(seen) if status is Verdict.FAIL else (),
+        message=_message(seen),
+        next_action=None if status is Verdict.PASS else _next_action(seen),
+    )
+
+
 @dataclass(frozen=True)
 class _Finding:
     """The bus bandwidths of the judged size, GB/s without warm-up, and their reference."""
@@ -111,18 +141,15 @@ class _Finding:
         slows a collective and never speeds it up: under noise a pass is possible but no fault. Without a
         reference there is no pass: undecided on accelerators; only reported on gloo.
         """
-        floor, line = self.against.expected.floor, self.against.fail_below
-        if floor is None:
+        if self.against.expected.floor is None:
             return Verdict.INCONCLUSIVE if self.setting.backend == "nccl" else Verdict.SKIPPED
         if self.above:
             return Verdict.INCONCLUSIVE
-        if median_interval(self.rates, ACQUIT_ALPHA).low >= floor:
-            return Verdict.PASS
-        high = median_interval(self.rates, decision_alpha(looks=LOOKS)).high
-        if line is None or self.noisy or high >= line:
-            return Verdict.INCONCLUSIVE
-        below = sum(rate < line for rate in self.rates)
-        return Verdict.FAIL if below >= BELOW_SHARE * len(self.rates) else Verdict.INCONCLUSIVE
+        low = median_interval(self.rates, ACQUIT_ALPHA).low
+        found = self.against.compared(low, median_interval(self.rates, decision_alpha(looks=LOOKS)).high)
+        below = sum(rate < (self.against.fail_below or 0.0) for rate in self.rates)
+        unproven = self.noisy or below < BELOW_SHARE * len(self.rates)
+        return Verdict.INCONCLUSIVE if found is Verdict.FAIL and unproven else found
 
     @property
     def question(self) -> FigureQuery | None:

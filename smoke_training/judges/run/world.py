@@ -216,6 +216,9 @@ def joined(plan: Plan, found: Evidence) -> Check:
     problems = []
     if len(cluster.ranks) != cluster.wanted:
         problems.append(f"{len(cluster.ranks)} ranks joined, {cluster.wanted} wanted")
+    for rank, count in Counter(facts.rank for facts in cluster.ranks).items():
+        if count > 1:
+            problems.append(f"rank {rank} is there {count} times")
     for name in ("torch", "python", "backend", "device"):
         values = sorted({str(getattr(rank, name)) for rank in cluster.ranks})
         if len(values) > 1:

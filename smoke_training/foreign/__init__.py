@@ -1,0 +1,1 @@
+"""Measurements of other programs: read as they are published, and judged by the same references."""

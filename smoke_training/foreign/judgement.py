@@ -1,0 +1,300 @@
+"""Judge tests of nccl-tests size by size, by the references of our own runs (pure).
+
+A size is judged where `expected/` has a reference for it. The others can only be held against each other.
+"""
+
+import re
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from smoke_training.expected import lookup
+from smoke_training.expected.lookup import NoFigure
+from smoke_training.expected.reference import FAULT_SHARE, JUDGED_FROM, RunSetting
+from smoke_training.expected.tables import shipped
+from smoke_training.fabric import Fabric
+from smoke_training.foreign.nccl_tests import Reading, Row, Test
+from smoke_training.formulae.bandwidth import COLLECTIVES, bus_factor
+from smoke_training.formulae.bounds import ClusterShape
+from smoke_training.judges.network.collectives import of_means
+from smoke_training.model import Cause, Check, Culprit, Expected, Judgement, Verdict
+from smoke_training.plan import local_plan
+from smoke_training.reader import DocumentError
+from smoke_training.record.formatting import size as bytes_text
+from smoke_training.verdict import overall
+
+TYPES = ("float", "bfloat16", "half")  # others reduce slower; published references are of float
+DISTURBED = 1.5  # times as long as a larger message: all readings of a size, against all of the larger
+ROUNDED = 1e-3  # a size is rounded down to whole elements of every rank
+DECISIVE = 1.0  # GB/s of algbw: from here on two decimals distinguish numbers of ranks
+MOST_RANKS = 4096
+_NVIDIA = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|Graphics Device|\bG?[VAHBL]\d{2,3}\b")
+_ORDER = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)
+_SHARED = ("scatter", "gather", "scatter or gather")  # (n-1)/n, as an all-gather
+_PLAIN = ("broadcast", "reduce", "sendrecv")  # busbw is algbw
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """Machines and network as claimed by the person who judges; None is unknown."""
+
+    machine: str | None
+    nodes: int | None
+    fabric: Fabric | None = None
+
+    @property
+    def network(self) -> Fabric:
+        """The network between the nodes: the claimed one, else the first of the machine type's row."""
+        rows = [row for row in shipped().machines if row.instance_type == self.machine]
+        return self.fabric or (rows[0].fabrics[0] if rows else Fabric.TCP)
+
+    @property
+    def gpus(self) -> int | None:
+        """GPUs of a node."""
+        machine = lookup.find_machine(shipped(), self.machine or "", self.network)
+        return None if isinstance(machine, NoFigure) else machine.gpus
+
+
+def judge(tests: Sequence[Test], claim: Claim) -> Judgement:
+    """Return a check per sweep, and those of its rows. DocumentError names what cannot be judged."""
+    problems = [problem for test in tests for problem in _problems(test, claim)]
+    if problems:
+        raise DocumentError(problems)
+    settings = [_setting(test, claim) for test in tests]
+    checks = [
+        check for test, found in zip(tests, settings, strict=True) for check in _checks(test, found, claim)
+    ]
+    if any(check.zone for check in checks):  # what has a reference judges the machines; the rest is reported
+        checks = [c if c.zone or not c.expected else replace(c, required=False) for c in checks]
+    return Judgement(
+        verdict=overall(checks), checks=tuple(checks), notes=tuple(_notes(tests, settings, claim))
+    )
+
+
+def _problems(test: Test, claim: Claim) -> Iterator[str]:
+    """Yield why a test is no measurement of one world of these machines."""
+    where = f"line {test.first.line}, {test.collective}"
+    named = Counter(rank for rank, *_ in test.ranks)
+    twice = [rank for rank, count in named.items() if count > 1]
+    rows = [row for row in test.all if _decisive(row)]
+    large = [reading for row in rows for reading in row.readings if reading.algbw >= DECISIVE]
+    nodes = _nodes(test)
+    if alien := [device for *_, device in test.ranks if not _NVIDIA.search(device)]:
+        yield f"{where}: {alien[0]!r}: no device of NVIDIA; the references are of NCCL"
+    elif twice:
+        yield f"{where}: rank {twice[0]} is listed {named[twice[0]]} times: several worlds in one output"
+    elif (
+        _listed(test) == 1 or max(test.nranks, default=2) == 1 or (large and not any(r.busbw for r in large))
+    ):
+        yield f"{where}: one rank to a world (busbw 0): nothing was communicated; build with MPI=1"
+    elif test.disordered:
+        yield f"{where}: sizes repeat out of order: several worlds print into each other"
+    elif test.cpu_time:
+        yield f"{where}: times of the CPU (-C 1) are no bandwidth; run without -C"
+    elif nodes and claim.nodes and nodes != claim.nodes:
+        yield f"{where}: ranks run on {nodes} nodes, --nodes is {claim.nodes}; judge it with {nodes}"
+    elif (ranks := _ranks(test, claim)) is None or (rows and not any(_fits(r, test, ranks) for r in rows)):
+        ratio = large[-1].busbw / large[-1].algbw if large else 0.0
+        wanted = (
+            f"{ranks} ranks on {nodes or claim.nodes} nodes" if ranks else f"{claim.nodes or 'any'} nodes"
+        )
+        yield f"{where}: busbw is {ratio:.3f} of algbw, which is not of {wanted}; state --nodes of this run"
+    elif not (nodes or claim.nodes or claim.gpus):
+        yield f"{where}: no line names the ranks; give --nodes, or a known --machine"
+
+
+def _nodes(test: Test) -> int | None:
+    """Nodes by the names of hosts; None without all ranks, or where host names are not unique."""
+    devices = Counter((host, device) for _, host, device, _ in test.ranks if device is not None)
+    hosts = {host for _, host, *_ in test.ranks}
+    return len(hosts) if _listed(test) and max(devices.values(), default=1) == 1 else None
+
+
+def _listed(test: Test) -> int:
+    """Number of ranks, where every one has a line; else 0."""
+    numbers = {rank for rank, *_ in test.ranks}
+    return len(numbers) if numbers == set(range(len(numbers))) else 0
+
+
+def _ranks(test: Test, claim: Claim) -> int | None:
+    """Ranks by the lines of a test, else as claimed, else the least number that its bus factor allows."""
+    known = _listed(test) or max(test.nranks, default=0) or (claim.nodes or 0) * (claim.gpus or 0)
+    step, rows = claim.nodes or claim.gpus or 1, [r for r in test.all if _decisive(r)] or test.all
+    guesses = (n for each in (8, 4, 1) for n in range(max(2, each * step), MOST_RANKS, each * step))
+    return known or next(
+        (n for n in guesses if sum(_fits(row, test, n) for row in rows) * 2 > len(rows)), None
+    )
+
+
+def _decisive(row: Row) -> bool:
+    return any(reading.algbw >= DECISIVE for reading in row.readings)
+
+
+def _setting(test: Test, claim: Claim) -> RunSetting:
+    ranks = _ranks(test, claim) or 1
+    nodes = _nodes(test) or claim.nodes or max(1, ranks // (claim.gpus or ranks))
+    counts = Counter(host for _, host, *_ in test.ranks) if _listed(test) else Counter[str]()
+    even = len(set(counts.values())) <= 1 and ranks % nodes == 0
+    shape = ClusterShape(nodes, ranks // nodes) if even else None
+    return RunSetting(ranks=ranks, shape=shape, backend="nccl")
+
+
+def _fits(row: Row, test: Test, ranks: int) -> bool:
+    """Report whether time, algbw and busbw of a row agree, for so many ranks, as far as they are printed."""
+    return all(_agrees(reading, row.size, test.collective, ranks) for reading in row.readings)
+
+
+def _agrees(reading: Reading, size: int, name: str, ranks: int) -> bool:
+    known = {**dict.fromkeys(_PLAIN, 1.0), **dict.fromkeys(_SHARED, 1 - 1 / ranks)}
+    wanted = bus_factor(name, ranks) if name in COLLECTIVES else known.get(name)
+    if reading.algbw < DECISIVE or wanted is None:
+        return True
+    rate, (low, high) = size / max(reading.time_us, 1e-9) / 1e3, reading.factor
+    return abs(rate / reading.algbw - 1) < 0.03 and low <= wanted <= high
+
+
+def _checks(test: Test, setting: RunSetting, claim: Claim) -> Iterator[Check]:
+    yield from _devices(test)
+    yield from _payload(test)
+    odd = [row for row in test.all if not _fits(row, test, setting.ranks)]
+    if odd:
+        yield _odd(odd, setting)
+    sweeps: dict[tuple[str, str, int], dict[int, list[float]]] = {}
+    for row in sorted(test.all, key=lambda row: row.size):
+        if row not in odd:
+            times = sweeps.setdefault(row.key[:3], {}).setdefault(row.size, [])
+            times += [reading.time_us / 1e6 for reading in row.readings if reading.time_us > 0]
+    for (kind, *_), found in sweeps.items():
+        yield _sweep(
+            claim, setting, (test.collective, kind), {size: times for size, times in found.items() if times}
+        )
+        yield from _against_itself(test.collective, found)
+
+
+def _devices(test: Test) -> Iterator[Check]:
+    """Yield a FAIL where ranks have different devices; the fewer ones are accused."""
+    counts = Counter(device for *_, device in test.ranks)
+    usual = max(counts, key=lambda device: counts[device], default="")
+    others = {host: device for _, host, _, device in test.ranks if device != usual}
+    if others:
+        text = f"device differs between ranks: {', '.join(sorted(counts))}"
+        accused = tuple(
+            Culprit("node", host, Cause.MISMATCH, (f"{device}, most have {usual}",))
+            for host, device in others.items()
+        )
+        action = "Give every node the same machine type."
+        yield Check(
+            id="preflight.world", status=Verdict.FAIL, message=text, culprits=accused, next_action=action
+        )
+
+
+def _payload(test: Test) -> Iterator[Check]:
+    """Yield a FAIL for wrong elements. `error` of older versions is a relative difference: 1 is as wrong."""
+    bad = [(row, r.wrong) for row in test.all for r in row.readings if r.wrong is not None and r.wrong >= 1]
+    if bad:
+        row, count = bad[0]
+        text = f"line {row.line}: {count:g} wrong elements of {bytes_text(row.size)}; {len(bad)} such results"
+        accused = Culprit("stack", "payload", Cause.CORRUPTION, (text,))
+        action = "Find the GPU or link: repeat the test within each node, then over pairs of nodes."
+        name = "collective.payload"
+        yield Check(id=name, status=Verdict.FAIL, message=text, culprits=(accused,), next_action=action)
+
+
+def _odd(rows: list[Row], setting: RunSetting) -> Check:
+    """Rows of other numbers of whole nodes are of other runs; any other contradiction leaves doubt."""
+    step = setting.shape.per_node if setting.shape else 1
+    whole = [any(_of_world(row, n) for n in range(step, 64 * step, step) if n > 1) for row in rows]
+    shown = "; ".join(
+        f"line {row.line}: {bytes_text(row.size)}, time {row.readings[0].time_us:g} us, "
+        f"algbw {row.readings[0].algbw:g}, busbw {row.readings[0].busbw:g}" for row in rows[:5]
+    )  # fmt: skip
+    text = f"{len(rows)} rows contradict {setting.ranks} ranks and are not judged: {shown}"
+    action = "Judge the output of one run, as it was printed."
+    doubt = not (step > 1 and all(whole))
+    return Check(id="rows", status=Verdict.INCONCLUSIVE, required=doubt, message=text, next_action=action)
+
+
+def _of_world(row: Row, ranks: int) -> bool:
+    name = COLLECTIVES[0] if row.redop != "none" else COLLECTIVES[1]
+    return all(_agrees(reading, row.size, name, ranks) for reading in row.readings)
+
+
+def _sweep(claim: Claim, setting: RunSetting, what: tuple[str, str], times: dict[int, list[float]]) -> Check:
+    """Judge every size that has a reference; the worst one stands for the sweep, and all are listed."""
+    (name, kind), shape = what, setting.shape or ClusterShape(claim.nodes or 1, 1)
+    if name not in COLLECTIVES or kind not in TYPES:
+        text = f"{name} of {kind}: no_reference; there are some of {', '.join((*COLLECTIVES, *TYPES))}"
+        unknown = Expected.unknown(text, source="none")
+        return Check(id=f"collective.{name}", status=Verdict.INCONCLUSIVE, message=text, expected=unknown)
+    plan = replace(
+        local_plan(shape.per_node), nodes=shape.nodes, instance_type=claim.machine or "(not named)",
+        fabric=claim.network, gpus_per_node=shape.per_node,
+    )  # fmt: skip
+    found = {size: of_means(plan, setting, name, _nominal(size), seconds) for size, seconds in times.items()}
+    judged = {size: check for size, check in found.items() if check.zone}
+    worst = min(judged.values(), key=lambda check: (_ORDER.index(check.status), _share(check)), default=None)
+    if worst is None:
+        return replace(found[max(found)], id=f"collective.{name}")
+    listed = ", ".join(
+        f"{bytes_text(size)} {c.measured.value:.1f} {c.status}"
+        for size, c in judged.items() if c.measured and c.measured.value
+    )  # fmt: skip
+    text = f"{worst.message}; {len(judged)} of {len(found)} sizes have a reference: {listed}"
+    return replace(worst, id=f"collective.{name}", message=text)
+
+
+def _nominal(size: int) -> int:
+    """The power of two of which a size was rounded down to equal parts; else the size."""
+    power = 1 << (size - 1).bit_length()
+    return power if power * (1 - ROUNDED) <= size else size
+
+
+def _share(check: Check) -> float:
+    rate = check.measured.value if check.measured else None
+    return (rate or 0.0) / (check.zone[1] if check.zone else 1.0)
+
+
+def _against_itself(name: str, times: dict[int, list[float]]) -> Iterator[Check]:
+    """Hold a sweep against itself: a larger message is not faster, and its rate does not collapse.
+
+    FAIL where the rates of the largest sizes, at least two, are below FAULT_SHARE of a smaller one's.
+    """
+    sizes = sorted(times)
+    longest = {size: min((max(times[more]) for more in sizes if more > size), default=0.0) for size in sizes}
+    slow = [size for size in sizes if longest[size] and min(times[size]) > DISTURBED * longest[size]]
+    rates = {size: (size / max(times[size]), size / min(times[size])) for size in sizes}
+    peak = max(sizes, key=lambda size: rates[size][0])
+    below = [size for size in sizes if size > peak and rates[size][1] < FAULT_SHARE * rates[peak][0]]
+    if len(below) > 1 and below[-1] == sizes[-1] >= JUDGED_FROM:
+        share = statistics.median(rates[sizes[-1]]) / rates[peak][0]
+        text = f"from {bytes_text(below[0])} on the rate falls, to {share:.0%} of that of {bytes_text(peak)}"
+        accused = Culprit("stack", "fabric", Cause.UNKNOWN, (text,), score=share)
+        action = "Compare with other settings of the network (adaptive routing, flow control), then by pairs."
+        yield Check(
+            id=f"sweep.{name}", status=Verdict.FAIL, message=text, culprits=(accused,), next_action=action
+        )
+    elif slow:
+        span = f"from {bytes_text(slow[0])} to {bytes_text(slow[-1])}"
+        text = f"{len(slow)} sizes {span} took longer than larger ones"
+        action = (
+            "Run it again on idle machines; if the same sizes are slow, look at NCCL's algorithm for them."
+        )
+        yield Check(id=f"sweep.{name}", status=Verdict.INCONCLUSIVE, message=text, next_action=action)
+
+
+def _notes(tests: Sequence[Test], settings: Sequence[RunSetting], claim: Claim) -> Iterator[str]:
+    """Yield how sure the verdict is, and what the output cannot show."""
+    test, setting, shape = tests[0], settings[0], settings[0].shape
+    each = f"means of {test.iterations} iterations" if test.iterations else "means"
+    yield f"One run, cycles: {test.cycles}, {each}. Spread between runs: unknown (between sources: to 28 %)."
+    given = "by its own lines" if _listed(test) or test.nranks else "by --nodes and the bus factor"
+    where = f"{shape.nodes} nodes" if shape else "uneven nodes"
+    yield f"{setting.ranks} ranks on {where}, {given}; {claim.network} is assumed."
+    yield "Not in such an output: machine type, transport of the bytes, clocks, other load, errors of links."
+    if not any(r.wrong is not None for t in tests for row in t.all for r in row.readings):
+        yield "The results were not verified (N/A)."
+    if damaged := sum(t.damaged for t in tests):
+        yield f"{damaged} rows are cut or interleaved with other lines and were not read."
+    if any(t.average is None for t in tests):
+        yield "No total at the end: the output may be cut; sizes that are missing were not judged."

@@ -1,0 +1,173 @@
+"""Judge the log of a training loop, as torchtitan writes it: time per step and loss (pure).
+
+A line has a step and a loss, and a time: seconds per step, tokens per second (`tps`, `wps`), or its own clock
+(pytorch/torchtitan `torchtitan/components/metrics.py`).
+"""
+
+import datetime
+import math
+import re
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from smoke_training.model import Cause, Check, Culprit, Judgement, Measured, Verdict
+from smoke_training.reader import DocumentError
+from smoke_training.statistics import changepoint
+from smoke_training.statistics.estimators import ACQUIT_ALPHA
+from smoke_training.statistics.medians import median_interval, warm_up
+from smoke_training.verdict import overall
+
+KEPT = 5000  # steps; of a longer log every second, fourth ... one is kept
+BLOCKS = 100
+TOLERATED = 1.15  # times as long: as of ranks of our own runs
+LEAST = 10  # steps with a time
+_COLOUR = re.compile(r"\x1b?\[\d+(?:;\d+)*m")
+_STEP = re.compile(r"\b(?:step|iter(?:ation)?)\s*[:=]?\s*(\d+)\b", re.IGNORECASE)
+_LOSS = re.compile(r"\bloss\s*[:=]?\s*([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|nan|inf))", re.IGNORECASE)
+_SPEED = re.compile(r"\b(?:tps|wps|tokens?(?:/s|_per_sec\w*))\s*[:=]?\s*([\d,]*[1-9][\d,.]*)", re.IGNORECASE)
+_TIME = re.compile(
+    r"(?:(?:step|iter\w*)[ _]time|time[ _]per[ _](?:step|iter\w*))\W*(ms|s)?\W*(\d[\d.]*)\s*(ms|s)?",
+    re.IGNORECASE,
+)
+_CLOCK = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?")
+_RANK = re.compile(r"\[rank(\d+)\]")
+
+
+@dataclass
+class StepLog:
+    """Steps in order with their durations: seconds, or seconds per token where `unit` says so."""
+
+    unit: str = "s"
+    steps: list[int] = field(default_factory=list)
+    durations: list[float] = field(default_factory=list)
+    losses: int = 0
+    bad: tuple[int, str] | None = None  # first step with a loss that is no number
+    restarts: int = 0
+    jumps: int = 0
+    _stride: int = 1
+    _seen: int = 0
+
+    def add(self, step: int, duration: float) -> None:
+        """Keep a step; memory is constant, whatever the length of the log."""
+        self._seen += 1
+        if self._seen % self._stride == 0 and duration > 0:
+            self.steps.append(step)
+            self.durations.append(duration)
+        if len(self.steps) > KEPT:
+            self.steps, self.durations, self._stride = (
+                self.steps[1::2],
+                self.durations[1::2],
+                self._stride * 2,
+            )
+
+    @property
+    def settled(self) -> list[float]:
+        """Durations without the first ones, which compile and fill caches."""
+        return self.durations[max(1, warm_up(self.durations)) :]
+
+
+def parse(lines: Iterable[str]) -> StepLog:
+    """Read a log; of several ranks the first that prints. DocumentError where there are too few steps."""
+    found, rank, last = StepLog(), None, None
+    for raw in lines:
+        line = _COLOUR.sub("", raw)
+        step, loss, prefix = _STEP.search(line), _LOSS.search(line), _RANK.search(line)
+        if not (step and loss):
+            continue
+        rank = rank or (prefix and prefix[1])
+        if prefix and prefix[1] != rank:
+            continue
+        number, clock = int(step[1]), _clock(line)
+        found.losses += 1
+        if not math.isfinite(float(loss[1])):
+            found.bad = found.bad or (number, loss[1])
+        if last and number <= last[0]:
+            found.restarts, last = found.restarts + 1, None
+        elapsed = (clock - last[1]) / (number - last[0]) if clock and last and last[1] else 0.0
+        found.jumps += elapsed < 0
+        if match := _TIME.search(line):
+            found.add(number, float(match[2]) / (1000 if "ms" in (match[1], match[3]) else 1))
+        elif match := _SPEED.search(line):
+            found.unit = "s per token"
+            found.add(number, 1 / float(match[1].replace(",", "")))
+        else:
+            found.add(number, elapsed)
+        last = (number, clock)
+    if len(found.durations) < LEAST and found.bad is None:
+        example = "`step: 10  loss: 9.88  tps: 7,026`, or a time per step, or a clock"
+        raise DocumentError(
+            [f"{len(found.durations)} steps with loss and time, {LEAST} needed, as {example}"]
+        )
+    return found
+
+
+def _clock(line: str) -> float | None:
+    match = _CLOCK.search(line)
+    try:
+        return datetime.datetime.fromisoformat(match[0].replace(",", ".")).timestamp() if match else None
+    except ValueError:
+        return None
+
+
+def judge(log: StepLog, earlier: StepLog | None) -> Judgement:
+    """Judge losses and steadiness; speed only against an earlier log of the same job."""
+    checks = [_losses(log)]
+    if len(log.durations) >= LEAST:
+        checks += [_steady(log), _speed(log, earlier)]
+    notes = ["Not in such a log: which rank or node is slow, machine type, data and model; one run."]
+    if log.restarts or log.jumps:
+        notes.append(f"Steps start again {log.restarts} times; the clock goes back {log.jumps} times.")
+    return Judgement(verdict=overall(checks), checks=tuple(checks), notes=tuple(notes))
+
+
+def _losses(log: StepLog) -> Check:
+    if log.bad is None:
+        text = f"all {log.losses} losses are finite"
+        return Check(id="numerics.finite", status=Verdict.PASS, message=text)
+    text = f"the loss is {log.bad[1]} at step {log.bad[0]}"
+    accused = Culprit("stack", "loss", Cause.NAN, (text,))
+    action = "Repeat from the checkpoint before it, with the same data, on other machines."
+    return Check(
+        id="numerics.finite", status=Verdict.FAIL, message=text, culprits=(accused,), next_action=action
+    )
+
+
+def _steady(log: StepLog) -> Check:
+    """FAIL where steps take longer for good, by more than is tolerated of a slow rank."""
+    length = -(-len(log.settled) // BLOCKS)
+    blocks = [statistics.median(log.settled[at : at + length]) for at in range(0, len(log.settled), length)]
+    change = changepoint.find([math.log(block) for block in blocks])
+    if change is None or change.ratio < 1:
+        text = "no lasting slowdown of 10 % within the run"
+        return Check(id="training.steady", status=Verdict.PASS, message=text)
+    step = log.steps[len(log.durations) - len(log.settled) + change.block * length]
+    text = f"from about step {step} on each step takes {change.ratio:.2f} times as long"
+    return Check(
+        id="training.steady",
+        status=Verdict.FAIL if change.ratio > TOLERATED else Verdict.INCONCLUSIVE,
+        culprits=(Culprit("stack", "steps", Cause.UNKNOWN, (text,), score=change.ratio),),
+        message=text,
+        next_action="Look at clocks, power and other load of the machines at that time.",
+    )
+
+
+def _speed(log: StepLog, earlier: StepLog | None) -> Check:
+    now = median_interval(log.settled, ACQUIT_ALPHA)
+    status, text = Verdict.INCONCLUSIVE, "no_reference, not judged: no source says what this job needs"
+    if earlier is not None and earlier.unit != log.unit:
+        text = f"the earlier log is in {earlier.unit}, this one in {log.unit}: not comparable"
+    elif earlier is not None and earlier.settled:
+        then = median_interval(earlier.settled, ACQUIT_ALPHA)
+        low, high = now.low / then.high, now.high / then.low
+        status = Verdict.PASS if high <= TOLERATED else Verdict.FAIL if low > TOLERATED else status
+        text = f"{now.estimate / then.estimate:.3f} times that of the earlier log ({low:.3f} .. {high:.3f})"
+    return Check(
+        id="training.speed",
+        status=status,
+        measured=Measured(
+            value=now.estimate, unit=log.unit, n=now.n, estimator="median", reason="see message"
+        ),
+        message=f"{now.estimate:.4g} {log.unit}: {text}",
+        next_action=None if status is Verdict.PASS else "Give a log of the same job on accepted machines.",
+    )

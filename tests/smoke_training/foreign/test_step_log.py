@@ -1,0 +1,94 @@
+"""Logs of training loops: pytorch/torchtitan and Megatron-LM, lines as published, hosts renamed."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from smoke_training.foreign import step_log
+from smoke_training.model import Judgement, Verdict
+from smoke_training.reader import DocumentError
+
+# pytorch/torchtitan, Llama3 8B on 8 H100 (pytorch/tutorials, 2025-06-04)
+TITAN = """\
+[rank0]:[titan] 2025-06-04 08:51:48,074 - root - INFO - step:  1  loss: 12.2254  memory: 27.34GiB(28.78%)  tps: 375  tflops: 21.73  mfu: 2.20%
+[rank0]:[titan] 2025-06-04 08:51:58,557 - root - INFO - step: 10  loss: 10.7069  memory: 30.99GiB(32.62%)  tps: 7,034  tflops: 407.35  mfu: 41.19%
+[rank0]:[titan] 2025-06-04 08:52:10,224 - root - INFO - step: 20  loss:  8.9196  memory: 30.99GiB(32.62%)  tps: 7,022  tflops: 406.65  mfu: 41.12%
+"""
+
+
+def lines(
+    count: int = 60, slow_from: int = 10**9, factor: float = 1.3, rate: float = 7000.0
+) -> Iterator[str]:
+    """Lines of torchtitan; from a step on each takes `factor` times as long."""
+    dice = random.Random(1)
+    for step in range(1, count + 1):
+        tps = rate / (factor if step >= slow_from else 1.0) * dice.lognormvariate(0, 0.01)
+        yield f"[rank0]:[titan] 2025-06-04 08:52:{step % 60:02},000 - root - INFO - step: {step:2}  loss:  8.9196  tps: {tps:,.0f}\n"
+
+
+def judged(text: list[str], earlier: list[str] | None = None) -> Judgement:
+    return step_log.judge(step_log.parse(text), None if earlier is None else step_log.parse(earlier))
+
+
+def status(found: Judgement, name: str) -> Verdict:
+    return next(check.status for check in found.checks if check.id == name)
+
+
+def test_a_published_log_is_read_by_steps_losses_and_rates() -> None:
+    text = TITAN.splitlines() + [line.replace("[rank0]", "[rank1]") for line in TITAN.splitlines()]
+    found = step_log.parse([*text, *lines(12)])
+    assert (found.unit, found.steps[:3], found.losses) == ("s per token", [1, 10, 20], 15)  # rank 0 alone
+    assert 1 / found.durations[1] == pytest.approx(7034)
+    assert found.restarts == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        " iteration {0}/ 129 | consumed samples: 25600 | elapsed time per iteration (ms): 350.0 | lm loss: 9.21E+00 |",
+        "step: {0} loss: 9.2\x1b[0m elapsed_time_per_step: 0.35s",
+        "step {0} | loss 9.2 | step time: 350 ms",
+    ],
+)
+def test_times_per_step_are_read_in_their_units(line: str) -> None:
+    assert step_log.parse([line.format(n) for n in range(1, 15)]).durations == pytest.approx([0.35] * 14)
+
+
+def test_the_clock_of_the_lines_is_the_last_resort_and_jumps_are_left_out() -> None:
+    clock = [f"2025-06-04 08:{n:02}:00,000 step: {10 * n} loss: 9.2" for n in range(1, 30)]
+    back = [line.replace("08:", "07:", 1) for line in clock[14:]]
+    found = step_log.parse([*clock[:14], *back])
+    assert set(found.durations) == {6.0} and found.jumps == 1
+
+
+def test_a_steady_run_is_undecided_without_a_log_to_compare_with_and_passes_with_one() -> None:
+    assert judged(list(lines())).verdict is Verdict.INCONCLUSIVE
+    assert judged(list(lines()), list(lines(rate=7100))).verdict is Verdict.PASS
+    slower = judged(list(lines(rate=5000)), list(lines()))
+    assert (slower.verdict, status(slower, "training.speed")) == (Verdict.FAIL, Verdict.FAIL)
+
+
+def test_a_lasting_slowdown_within_the_run_fails_and_names_the_step() -> None:
+    found = judged(list(lines(200, slow_from=120)))
+    assert status(found, "training.steady") is Verdict.FAIL
+    assert "from about step 1" in next(
+        check.message for check in found.checks if check.id == "training.steady"
+    )
+
+
+@pytest.mark.parametrize("loss", ["nan", "-inf", "NaN"])
+def test_a_loss_that_is_no_number_fails(loss: str) -> None:
+    found = judged([*lines(20), f"step: 21 loss: {loss} tps: 7,000"])
+    assert found.verdict is Verdict.FAIL and status(found, "numerics.finite") is Verdict.FAIL
+
+
+def test_long_logs_are_thinned() -> None:
+    found = step_log.parse(lines(30_000))
+    assert len(found.durations) <= step_log.KEPT and found.losses == 30_000
+
+
+@pytest.mark.parametrize("text", [[], ["no steps here"], TITAN.splitlines()])
+def test_too_few_steps_are_refused(text: list[str]) -> None:
+    with pytest.raises(DocumentError, match="10 needed"):
+        step_log.parse(text)
