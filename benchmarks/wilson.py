@@ -1,6 +1,7 @@
-"""Confidence interval of a probability from k successes in n trials (pure)."""
+"""Confidence intervals of a probability from k successes in n trials (pure)."""
 
 import math
+from collections.abc import Callable
 
 from smoke_training.statistics.estimators import Z_REPORTED
 
@@ -26,3 +27,33 @@ def wilson(successes: int, trials: int, z: float = Z_REPORTED) -> tuple[float, f
     low = 0.0 if successes == 0 else max(0.0, centre - spread)
     high = 1.0 if successes == trials else min(1.0, centre + spread)
     return low, high
+
+
+def clopper_pearson(successes: int, trials: int, alpha: float = 0.05) -> tuple[float, float]:
+    """Exact interval of a proportion: each end misses the probability with `alpha` / 2 at most.
+
+    Clopper and Pearson 1934, "The use of confidence or fiducial limits illustrated in the case of the
+    binomial", Biometrika 26: the ends are where the observed count or a more extreme one has probability
+    `alpha` / 2. (0, 1) without a trial. ValueError unless 0 <= successes <= trials and 0 < alpha < 1.
+    """
+    if not 0 <= successes <= trials:
+        raise ValueError(f"successes: got {successes}; must lie between 0 and the {trials} trials")
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha: got {alpha}; must lie between 0 and 1")
+    low = 0.0 if successes == 0 else _solved(lambda p: 1 - _at_most(successes - 1, trials, p), alpha / 2)
+    high = 1.0 if successes == trials else 1 - _solved(lambda p: _at_most(successes, trials, 1 - p), alpha / 2)
+    return low, high
+
+
+def _at_most(count: int, trials: int, p: float) -> float:
+    """Probability of at most `count` successes."""
+    return math.fsum(math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(count + 1))
+
+
+def _solved(rising: Callable[[float], float], wanted: float) -> float:
+    """Where a rising function of a probability reaches `wanted`, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < wanted else (low, middle)
+    return (low + high) / 2

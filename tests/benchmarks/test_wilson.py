@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.wilson import wilson
+from benchmarks.wilson import clopper_pearson, wilson
 
 COUNTS = st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -57,3 +57,32 @@ def test_no_trial_proves_nothing() -> None:
 def test_impossible_counts_are_refused(successes: int, trials: int, z: float) -> None:
     with pytest.raises(ValueError, match="got"):
         wilson(successes, trials, z)
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),
+    [
+        # Newcombe 1998, table I, method 5 (Clopper-Pearson, exact).
+        (81, 263, 0.2527, 0.3676),
+        (15, 148, 0.0578, 0.1617),
+        (0, 20, 0.0, 0.1684),
+        (1, 29, 0.0009, 0.1776),
+    ],
+)
+def test_published_exact_intervals(successes: int, trials: int, low: float, high: float) -> None:
+    assert clopper_pearson(successes, trials) == pytest.approx((low, high), abs=6e-5)
+
+
+@given(COUNTS.filter(lambda counts: counts[1] <= 300))
+def test_an_exact_interval_holds_the_share_and_mirrors(counts: tuple[int, int]) -> None:
+    successes, trials = counts
+    low, high = clopper_pearson(successes, trials)
+    assert low <= successes / trials <= high
+    mirrored = clopper_pearson(trials - successes, trials)
+    assert (1 - mirrored[1], 1 - mirrored[0]) == pytest.approx((low, high), abs=1e-9)
+
+
+def test_without_a_trial_nothing_is_known() -> None:
+    assert clopper_pearson(0, 0) == (0.0, 1.0)
+    with pytest.raises(ValueError, match="successes"):
+        clopper_pearson(3, 2)
