@@ -6,22 +6,22 @@ Seconds are budgets for four gloo ranks on two cores; measurements are in benchm
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-QUICK, FULL = "quick", "full"
+QUICK, FULL, BURN = "quick", "full", "burn"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationPhase:
-    """One phase; `quick_s` is None for a phase of full runs only."""
+    """One phase; `quick_s` is None for a phase of full runs only, both are for one of burns."""
 
     name: str
     what: str
     quick_s: float | None
-    full_s: float
+    full_s: float | None
     needs_peers: bool = False
 
     def seconds(self, depth: str) -> float:
         """Budget in seconds at a depth; 0 where the phase is not run."""
-        return self.full_s if depth == FULL else self.quick_s or 0.0
+        return (self.quick_s if depth == QUICK else self.full_s) or 0.0
 
 
 PHASES: tuple[ValidationPhase, ...] = (
@@ -32,6 +32,8 @@ PHASES: tuple[ValidationPhase, ...] = (
     ValidationPhase(
         name="gpus", what="a matrix product on every GPU: rate, bits, errors", quick_s=6, full_s=18
     ),
+    # Its budget is the plan's.
+    ValidationPhase(name=BURN, what="sustained work, copies and small files", quick_s=None, full_s=None),
     ValidationPhase(name="collectives", what="sweeps of collectives, exact sums", quick_s=6, full_s=20),
     ValidationPhase(
         name="pairs", what="every pair of nodes, both directions", quick_s=5, full_s=15, needs_peers=True
@@ -59,4 +61,6 @@ def chosen(depth: str, only: tuple[str, ...] | None) -> tuple[str, ...]:
     """Return the names of the phases to run, in order; `world` always runs: others need its group."""
     if only is not None:
         return tuple(name for name in NAMES if name in only or name == "world")
-    return tuple(phase.name for phase in PHASES if depth == FULL or phase.quick_s is not None)
+    if depth == BURN:
+        return ("world", "fitness", BURN)
+    return tuple(phase.name for phase in PHASES if phase.seconds(depth))

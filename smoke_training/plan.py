@@ -13,11 +13,12 @@ from typing import Annotated
 
 from smoke_training.fabric import Fabric
 from smoke_training.model import EXIT_CODES, Verdict
-from smoke_training.phases import FULL, NAMES, QUICK, chosen
+from smoke_training.phases import BURN, FULL, NAMES, PHASE, QUICK, chosen
 from smoke_training.reader import Count, DocumentError, Positive, Text, ValueRule, Whole, above, parsed, read
 from smoke_training.statistics import baseline
 
 SCHEMA = "trainstack.smoke-plan/1"
+BURN_MARGIN_S = 120.0  # to start, to copy and to judge
 _ACCEPTABLE = {"PASS", "INCONCLUSIVE", "SKIPPED"}
 _TOPIC = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]+"
 # Pub/Sub API reference, Topic.name; a project's id may hold the domain of its organization.
@@ -29,6 +30,7 @@ Cost = Annotated[float, ValueRule(lambda value: 0 <= value < math.inf, "must be 
 Efficiency = Annotated[float, above(0, 1, "must be above 0 and at most 1")]
 Slowdown = Annotated[float, above(1.05, 100, "must be above 1.05, the slowdown that is called negligible")]
 Limit = Annotated[float, above(29, 86400, "must be at least 30 and at most 86400 seconds")]
+BurnTime = Annotated[float, above(0, 86400, "must be above 0 and at most 86400 seconds")]
 Accepted = Annotated[
     tuple[str, ...],
     ValueRule(
@@ -36,7 +38,7 @@ Accepted = Annotated[
         "must list PASS and may add INCONCLUSIVE or SKIPPED",
     ),
 ]
-Depth = Annotated[str, ValueRule(lambda value: value in (QUICK, FULL), "must be quick or full")]
+Depth = Annotated[str, ValueRule(lambda value: value in (QUICK, FULL, BURN), "must be quick, full or burn")]
 PhaseName = Annotated[str, ValueRule(lambda value: value in NAMES, f"must be one of {', '.join(NAMES)}")]
 TopicArn = Annotated[
     str, ValueRule(lambda value: re.fullmatch(_TOPIC, value) is not None, "must be the ARN of an SNS topic")
@@ -86,10 +88,10 @@ class Plan:
     """One validated plan. USD per hour for all nodes together, times in seconds, slowdown as a ratio.
 
     `rails` are the network interfaces that carry training traffic, in order, each of `rail_gbit_s`;
-    `network_gbit_s` is the sum of a node's. `phases` limits a run to some of its depth's phases. A
-    `preemptible` run may be stopped at any time: its result is SKIPPED, no error. `alert_topic_arn` is the
-    SNS topic, `alert_pubsub_topic` the Pub/Sub topic for a message when a run outside of deploys fails or
-    regresses.
+    `network_gbit_s` is the sum of a node's. `phases` limits a run to some of its depth's phases. `burn_s` are
+    the seconds of sustained work at the depth `burn`. A `preemptible` run may be stopped at any time: its
+    result is SKIPPED, no error. `alert_topic_arn` is the SNS topic, `alert_pubsub_topic` the Pub/Sub topic
+    for a message when a run outside of deploys fails or regresses.
     """
 
     stack: Text
@@ -119,6 +121,7 @@ class Plan:
     deploy_id: Text | None = None
     depth: Depth = QUICK
     phases: tuple[PhaseName, ...] | None = None
+    burn_s: BurnTime | None = None
     rails: tuple[Text, ...] = ()
     rail_gbit_s: Rate | None = None
     network_gbit_s: Rate | None = None
@@ -135,6 +138,10 @@ class Plan:
     def chosen_phases(self) -> tuple[str, ...]:
         """The phases this plan runs, in order."""
         return chosen(self.depth, self.phases)
+
+    def seconds(self, phase: str) -> float:
+        """Budget of a phase in seconds."""
+        return self.burn_s or 0.0 if phase == BURN else PHASE[phase].seconds(self.depth)
 
     def opens(self, verdict: Verdict) -> bool:
         """Return whether the plan accepts the verdict; FAIL and ERROR are never accepted."""
@@ -191,6 +198,7 @@ def parse(text: str) -> Plan:
     values = {**document, "seed": document.get("seed", _derived_seed(document))}
     problems = [] if values.pop("schema", None) == SCHEMA else [f'schema: must be "{SCHEMA}"']
     plan = read(Plan, values, problems)
+    problems += _burn_problems(plan) if plan is not None else []
     try:
         if isinstance(document.get("baseline"), dict):
             baseline.parse(document["baseline"])
@@ -199,6 +207,14 @@ def parse(text: str) -> Plan:
     if problems or plan is None:
         raise DocumentError(problems)
     return plan
+
+
+def _burn_problems(plan: Plan) -> list[str]:
+    if (plan.depth == BURN) != (plan.burn_s is not None):
+        return [f"burn_s: got {plan.burn_s}; must be given with depth burn, and only with it"]
+    if plan.burn_s is not None and plan.timeout_s < plan.burn_s + BURN_MARGIN_S:
+        return [f"timeout_s: got {plan.timeout_s:g}; must exceed burn_s by {BURN_MARGIN_S:g} seconds"]
+    return []
 
 
 def located(plan: Plan, environment: Mapping[str, str]) -> Plan:
@@ -227,7 +243,7 @@ def for_device(plan: Plan, environment: Mapping[str, str]) -> Plan:
     A full run's additional checks are about accelerators, which a rehearsal lacks.
     """
     forced = environment.get("SMOKE_DEVICE") == "cpu" and plan.gpus_per_node > 0
-    return dataclasses.replace(plan, depth=QUICK) if forced else plan
+    return dataclasses.replace(plan, depth=QUICK, burn_s=None) if forced else plan
 
 
 def render(plan: Plan) -> str:
@@ -235,7 +251,9 @@ def render(plan: Plan) -> str:
     return json.dumps({"schema": SCHEMA, **dataclasses.asdict(plan)}, indent=1)
 
 
-def local_plan(ranks: int, depth: str = QUICK, only: tuple[str, ...] | None = None) -> Plan:
+def local_plan(
+    ranks: int, depth: str = QUICK, only: tuple[str, ...] | None = None, burn_s: float | None = None
+) -> Plan:
     """The plan of `run --ranks N`: one node, this machine, no expectations of its fabric.
 
     The minimum efficiency is below a cluster's 0.8: here ranks and their communication threads share CPUs.
@@ -255,7 +273,8 @@ def local_plan(ranks: int, depth: str = QUICK, only: tuple[str, ...] | None = No
         "min_scaling_efficiency": 0.7,
         "max_straggler_slowdown": 1.15,
         "expected_busbw_gb_s": None,
-        "timeout_s": 600,
+        "timeout_s": 600 + (burn_s or 0),
+        "burn_s": burn_s,
         "accept": ["PASS"],
         "dataset": "synthetic",
         "task": "local-validation",

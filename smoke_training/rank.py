@@ -37,13 +37,14 @@ from smoke_training.model import Verdict
 from smoke_training.phases import PHASE
 from smoke_training.plan import Plan, parse
 from smoke_training.probes.context import ProbeContext
-from smoke_training.probes.group import Group, join, leave, nccl_version
+from smoke_training.probes.group import Group, bus_of, join, leave, nccl_version
 from smoke_training.probes.network import collective, pairs, rails, reach, traffic
 from smoke_training.probes.state import resume, timing
 from smoke_training.probes.storage import loader
 from smoke_training.probes.storage import throughput as storage
-from smoke_training.probes.training import fitness, gpus, parity, sharded, step
+from smoke_training.probes.training import burn, fitness, gpus, parity, sharded, step
 from smoke_training.runtime import heartbeat, host
+from smoke_training.runtime.devices import DeviceReader
 
 
 class Recorder:
@@ -73,6 +74,7 @@ Measure = Callable[[ProbeContext], Iterator[Record]]
 PROBES: Mapping[str, Measure] = {
     "fitness": fitness.measure,
     "gpus": gpus.measure,
+    "burn": burn.measure,
     "collectives": traffic.around(collective.measure),
     "pairs": pairs.measure,
     "rails": rails.measure,
@@ -92,14 +94,16 @@ def main() -> None:
     attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
     recorder = Recorder(scratch / "evidence.jsonl", os.environ["RANK"] == "0")
     recorder.enter("join")
+    cpus, placed = host.usable_cpus(), None
     try:
         timeout, device = float(os.environ["SMOKE_GROUP_TIMEOUT"]), os.environ["SMOKE_DEVICE"]
         if device == "cuda":
             os.environ.update(traffic.log_settings(scratch, os.environ))  # read when NCCL starts
+            placed = host.run_near(bus_of(int(os.environ["LOCAL_RANK"])))  # NCCL's threads inherit it
         group = join(timeout, device, lambda store: _connected(store, plan, device, recorder))
         context = ProbeContext(group=group, plan=plan, scratch=scratch, sampling=VerdictSampling(plan))
         if attempt == 0:
-            _measure(context, recorder)
+            _measure(context, recorder, _facts(group, cpus, placed))
         else:
             recorder.enter("resume")
             recorder.add(resume.resumed(context))
@@ -122,17 +126,18 @@ def _connected(store: Store, plan: Plan, device: str, recorder: Recorder) -> Non
     raise ConnectionError("; ".join(item.evidence[0] for item in accused) or f"{rail.name}: {rail.error}")
 
 
-def _measure(context: ProbeContext, recorder: Recorder) -> None:
+def _measure(context: ProbeContext, recorder: Recorder, facts: RankFacts) -> None:
     """All phases of the first attempt; the last, `resume`, ends with a kill and does not return."""
     group, plan = context.group, context.plan
     sweep: Collective | None = None
+    failed = False
+    reader = DeviceReader(group.node) if group.local_rank == 0 else None
     recorder.enter("world")
-    recorder.add([World(wanted=int(os.environ["SMOKE_WORLD"]), ranks=tuple(group.gather(_facts(group))))])
+    recorder.add([World(wanted=int(os.environ["SMOKE_WORLD"]), ranks=tuple(group.gather(facts)))])
     for name in plan.chosen_phases:
         recorder.enter(name)
         if name not in PROBES or (PHASE[name].needs_peers and group.world < 2):
             continue
-        failed = False
         for found in PROBES[name](context):
             recorder.add([found])  # one by one: a phase that is interrupted leaves what it had
             if isinstance(found, Collective) and found.name == ALL_REDUCE:
@@ -143,7 +148,13 @@ def _measure(context: ProbeContext, recorder: Recorder) -> None:
         # and so decides the same: none is left waiting.
         if failed:
             recorder.add([StoppedEarly(reason="training does not scale; the rest was not tried")])
-            return
+            break
+    # Before a rank is killed: its peers count errors then.
+    recorder.add(
+        item for item in group.gather(None if reader is None else reader.changes()) if item is not None
+    )
+    if failed:
+        return
     if "resume" in plan.chosen_phases:
         recorder.enter("reference")
         trial = resume.KillTrial(context)
@@ -153,7 +164,7 @@ def _measure(context: ProbeContext, recorder: Recorder) -> None:
         recorder.add(trial.interrupted())
 
 
-def _facts(group: Group) -> RankFacts:
+def _facts(group: Group, cpus: int, placed: str | None) -> RankFacts:
     memory = torch.cuda.get_device_properties(group.device).total_memory if group.cuda else None
     return RankFacts(
         rank=group.rank,
@@ -165,7 +176,8 @@ def _facts(group: Group) -> RankFacts:
         python=platform.python_version(),
         torch=str(torch.__version__),
         kernel=platform.release(),
-        cpus=host.usable_cpus(),
+        cpus=cpus,
+        placed=placed,
         nccl=nccl_version() if group.cuda else None,
         gpu_memory_bytes=memory,
     )

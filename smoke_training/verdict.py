@@ -16,7 +16,17 @@ from smoke_training.judges.run import baseline, ending, liveness, world
 from smoke_training.judges.state import checkpoint, resume
 from smoke_training.judges.storage import loader
 from smoke_training.judges.storage import throughput as storage
-from smoke_training.judges.training import clocks, decomposition, fitness, gpus, numerics, quota, repeatable
+from smoke_training.judges.training import (
+    burn,
+    clocks,
+    decomposition,
+    devices,
+    fitness,
+    gpus,
+    numerics,
+    quota,
+    repeatable,
+)
 from smoke_training.judges.training import step as judged
 from smoke_training.model import Check, Judgement, Verdict
 from smoke_training.nccl.transport import must_be_proven
@@ -57,9 +67,12 @@ RULES: tuple[CheckRule, ...] = (
     CheckRule("run.liveness", None, liveness.alive),
     CheckRule("preflight.world", "world", world.joined),
     CheckRule("host.fitness", "fitness", fitness.fitness, required=False),
+    CheckRule("device.errors", None, devices.errors),
     CheckRule("gpu.state", "gpus", gpus.state),
     CheckRule("gpu.bits", "gpus", gpus.bits),
     CheckRule("gpu.compute", "gpus", gpus.compute),
+    CheckRule("burn.bits", "burn", burn.bits),
+    CheckRule("burn.rates", "burn", burn.rates),
     CheckRule("collective.payload", "collectives", payload.payload),
     CheckRule("fabric.transport", "collectives", transport.transport, needs_peers=True),
     CheckRule("fabric.rails", "rails", rails.rails, needs_peers=True),
@@ -99,7 +112,8 @@ def judge(plan: Plan, found: Evidence) -> Judgement:
     checks = list(_judged(plan, found))
     completed = ending.completed(found)
     if completed is not None:
-        checks.insert(0, completed)  # the reason of what is missing below
+        # A stopped run reports that first; others report their faults.
+        checks.insert(0 if ending.stopped(found) else len(checks), completed)
     made_way = ending.preempted(plan, found)
     if made_way is not None:
         checks = [ending.excused(check, made_way) for check in checks]

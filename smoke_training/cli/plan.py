@@ -44,8 +44,8 @@ def outlook(plan: Plan) -> dict[str, Any]:
     A run that fails early ends before `seconds`; past `limit_s` its verdict is ERROR.
     """
     names = plan.chosen_phases
-    phases = [{"name": n, "what": PHASE[n].what, "seconds": PHASE[n].seconds(plan.depth)} for n in names]
-    seconds = sum(PHASE[name].seconds(plan.depth) for name in names)
+    phases = [{"name": n, "what": PHASE[n].what, "seconds": plan.seconds(n)} for n in names]
+    seconds = sum(map(plan.seconds, names))
     # Between these values a check reports neither "healthy" nor "faulty", in the unit of the check.
     zones = {
         "training.straggler": (NEGLIGIBLE_SLOWDOWN, plan.max_straggler_slowdown),

@@ -1,19 +1,17 @@
 """`run --ranks N --out FILE`: run all ranks on this machine."""
 
 import argparse
-import shutil
 import socket
 import tempfile
 from pathlib import Path
 
-from smoke_training import files
-from smoke_training.model import EXIT_CODES, Verdict
-from smoke_training.phases import FULL, NAMES, QUICK
+from smoke_training.phases import BURN, FULL, NAMES, QUICK
 from smoke_training.plan import Plan, local_plan
-from smoke_training.runtime import output
 from smoke_training.runtime.facts import NodeSettings
 from smoke_training.runtime.node import NodeRun
 
+UNITS = {"s": 1, "m": 60, "h": 3600}
+LONGEST_S = 82800
 NAME = "run"
 HELP = "all ranks on this machine"
 
@@ -27,7 +25,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def add_phases(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the choice and the length of phases."""
-    parser.add_argument("--full", action="store_true", help="every phase, with more samples")
+    depth = parser.add_mutually_exclusive_group()
+    depth.add_argument("--full", action="store_true", help="every phase, with more samples")
+    depth.add_argument("--burn", type=_duration, help="sustained work only, for a time: 15m, 900s, 1h")
     only = f"only these phases, separated by commas: {', '.join(NAMES)}"
     parser.add_argument("--only", type=_phases, help=only)
 
@@ -40,33 +40,31 @@ def count(text: str) -> int:
 
 
 def local(chosen: argparse.Namespace) -> Plan:
-    """Return the plan of a run on this machine, from `--ranks`, `--full` and `--only`."""
-    return local_plan(chosen.ranks, FULL if chosen.full else QUICK, chosen.only)
+    """Return the plan of a run on this machine, from `--ranks`, `--full`, `--burn` and `--only`."""
+    depth = BURN if chosen.burn else FULL if chosen.full else QUICK
+    return local_plan(chosen.ranks, depth, chosen.only, chosen.burn)
 
 
 def main(chosen: argparse.Namespace) -> int:
-    """Run all ranks here; the exit code of the verdict. The scratch folder of a run that failed is kept."""
-    scratch, out = Path(tempfile.mkdtemp(prefix="smoke-")), chosen.out
-    # Written several times, with files beside it: a device or a pipe gets the last result alone.
-    result = out if files.replaceable(out) else scratch / "result.json"
-    place = NodeSettings(
-        index=0,
-        master_addr="127.0.0.1",
-        master_port=_free_port(),
-        work_dir=scratch,
-        result=result,
-        termination=None,
-    )
-    code = NodeRun(local(chosen), place).run()
-    try:
-        if result != out and result.exists():
-            files.write_durably(out, result.read_bytes())
-    finally:
-        if code in (EXIT_CODES[Verdict.FAIL], EXIT_CODES[Verdict.ERROR]) and place.scratch.exists():
-            output.say(f"The scratch folder is {place.scratch}")
-        else:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return code
+    """Run all ranks here; the exit code of the verdict."""
+    with tempfile.TemporaryDirectory(prefix="smoke-") as scratch:
+        place = NodeSettings(
+            index=0,
+            master_addr="127.0.0.1",
+            master_port=_free_port(),
+            work_dir=Path(scratch),
+            result=chosen.out,
+            termination=None,
+        )
+        return NodeRun(local(chosen), place).run()
+
+
+def _duration(text: str) -> float:
+    """Parse seconds, or a number with the unit s, m or h."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in UNITS else (text, "s")
+    if not number.isdecimal() or not 0 < int(number) * UNITS[unit] <= LONGEST_S:
+        raise argparse.ArgumentTypeError(f"got {text}; must be a time up to 23h: 15m, 900s, 1h")
+    return float(int(number) * UNITS[unit])
 
 
 def _phases(text: str) -> tuple[str, ...]:

@@ -13,8 +13,9 @@ class Collective(Record):
     `sizes` are bytes of the whole array, ascending; `algorithms` has NCCL's choice per size ("ring/simple")
     where its log names one. `queue_share` is the worst rank's share of the timed seconds in which its threads
     waited for a CPU, `steal_share` the worst node's share of stolen CPU time; None where the kernel does not
-    report it. `skipped` is the reason why a collective did not run, `cut` why
-    the sweep ends before its largest size.
+    report it. `dtype` is that of the elements. With `launches` the times include the launch of the call;
+    events on accelerators exclude it. `skipped` is the reason why a collective did not run, `cut` why the
+    sweep ends before its largest size.
     """
 
     name: str
@@ -23,6 +24,8 @@ class Collective(Record):
     algorithms: Mapping[str, str] = field(default_factory=dict)
     queue_share: float | None = None
     steal_share: float | None = None
+    dtype: str = "float32"
+    launches: bool = True
     skipped: str | None = None
     cut: str | None = None
 
@@ -46,7 +49,8 @@ class Wrong:
 class Payload(Record):
     """Exact, rank-coded contents that one collective returned, over all ranks and sizes.
 
-    All of every size was compared, rounded down to whole words for each rank.
+    All of every size was compared, rounded down to whole words of 8 bytes for each rank; `elements` counts
+    the words that all ranks received.
     """
 
     name: str

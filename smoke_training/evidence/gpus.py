@@ -1,6 +1,7 @@
-"""Records of single GPUs: computation and the driver's counters."""
+"""Records of single GPUs and of a node's devices: computation, counters of errors."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from smoke_training.evidence.registry import Record, kind
 from smoke_training.evidence.training import MachineWindow, Rows
@@ -42,3 +43,49 @@ class Gpus(Record):
     uuids: tuple[str, ...]
     windows: tuple[MachineWindow, ...]
     states: tuple[GpuState | None, ...]
+
+
+@kind("devices")
+class DeviceChanges(Record):
+    """Error counters of one node's devices over the run, `seconds` long: names are "source/device/counter".
+
+    `changed` has the differences that are not 0, `counted` is the number of counters read both times. `lost`
+    are devices that were there at the first reading only. `unreadable` says why a source was not read.
+    `redirecting` are PCI bridges whose access control sends traffic between devices through the root complex
+    (None: not readable), `iommu` is "off", "passthrough" or "translating".
+    """
+
+    node: int
+    seconds: float
+    counted: int
+    changed: Mapping[str, int]
+    lost: tuple[str, ...] = ()
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    redirecting: tuple[str, ...] | None = None
+    iommu: str | None = None
+
+
+@kind("burn")
+class Burn(Record):
+    """Sustained work of all ranks, `seconds` of `planned_s` so far; the last record has everything.
+
+    A step is two products of matrices with an activation between them, on one of a few inputs. Of a rank's
+    `steps` so many are `wrong`: with other bits than its own first one on that input, whose sums are `first`,
+    [rank][input]. `rates` are TFLOPS, [rank][window]; `watts` the median power and its limit, by rank.
+    `copies` are GB/s by kind and rank (memory, to_device, to_host, to_peer), `files` operations per second by
+    kind, in the order of `nodes`. None where something does not exist.
+    """
+
+    planned_s: float
+    seconds: float
+    dtype: str
+    size: int
+    steps: tuple[int, ...]
+    wrong: tuple[int, ...]
+    first: tuple[tuple[int, ...], ...]
+    rates: Rows
+    watts: tuple[tuple[float, float] | None, ...]
+    windows: tuple[MachineWindow, ...]
+    copies: Mapping[str, tuple[float | None, ...]]
+    nodes: tuple[int, ...]
+    files: Mapping[str, tuple[float | None, ...]]

@@ -15,7 +15,10 @@ class PlanText(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class RankFacts:
-    """Host, device and versions of one rank."""
+    """Host, device and versions of one rank.
+
+    `placed` is its binding to CPUs near its GPU, or why it has none; `cpus` are those that it had before.
+    """
 
     rank: int
     node: int
@@ -29,6 +32,7 @@ class RankFacts:
     cpus: int
     nccl: str | None
     gpu_memory_bytes: int | None
+    placed: str | None = None
 
 
 @kind("world")

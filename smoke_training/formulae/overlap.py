@@ -74,4 +74,4 @@ def seconds_of(size: int, measured: Sequence[tuple[int, float]]) -> float:
     at = next(i for i, (other, _) in enumerate(measured) if other >= size)
     (low, early), (high, late) = measured[at - 1], measured[at]
     share = math.log(size / low) / math.log(high / low)
-    return early * (late / early) ** share
+    return float(early * (late / early) ** share)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -17,6 +17,7 @@ from smoke_training.probes.stopwatch import complete
 from smoke_training.runtime import heartbeat
 
 T = TypeVar("T")
+ASLEEP = 1_000_000  # cycles, about half a millisecond: longer than the launch of one collective
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,11 @@ class Group:
         """The same-length list of every rank; None if any value is unknown."""
         return complete([complete(row) for row in self.gather(values)])
 
-    def seconds(self, work: Callable[[], object]) -> float:
-        """Return the seconds of work on this rank's idle device; on CUDA by events."""
+    def seconds(self, work: Callable[[], object], *, launched: bool = False) -> float:
+        """Return the seconds of work on this rank's idle device; on CUDA by events.
+
+        These include the launches of the work, unless `launched`: then the device sleeps until all is queued.
+        """
         self.sync()
         if not self.cuda:
             began = time.perf_counter()
@@ -89,6 +93,9 @@ class Group:
             return time.perf_counter() - began
         event: Callable[..., torch.cuda.Event] = torch.cuda.Event
         first, last = event(enable_timing=True), event(enable_timing=True)
+        if launched:
+            sleep: Callable[[int], None] = torch.cuda._sleep
+            sleep(ASLEEP)
         first.record()
         work()
         last.record()
@@ -159,3 +166,9 @@ def nccl_version() -> str:
     """Version of the NCCL this torch was built with, as `2.28.9` (CUDA builds only)."""
     version: Callable[[], tuple[int, ...]] = torch.cuda.nccl.version
     return ".".join(map(str, version()))
+
+
+def bus_of(index: int) -> str:
+    """PCI address of a CUDA device as the kernel writes it, "0000:3b:00.0"."""
+    found: Any = torch.cuda.get_device_properties(index)
+    return f"{found.pci_domain_id:04x}:{found.pci_bus_id:02x}:{found.pci_device_id:02x}.0"

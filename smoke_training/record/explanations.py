@@ -44,6 +44,10 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
         "Heat and power faults leave a run undecided, also where all GPUs are throttled; a power cap "
         "is normal for healthy GPUs.",
     ),
+    "device.errors": (
+        "Error counters of RDMA ports, PCI Express, NVLink and memory, and Xid errors, over the run.",
+        "A change above its row's limit is FAIL and names node and device; what cannot be read is unknown.",
+    ),
     "gpu.state": (
         "Memory errors, replaced rows, lanes and NVLinks of every GPU, and what its driver requests.",
         "A driver that requests a reset, a row that could not be replaced, or fewer lanes than the peers on "
@@ -58,6 +62,15 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
         "PASS from 0.80 on of what was published for this GPU, FAIL below two thirds of it, also if all "
         "are slow, and below 0.92 of the median of its peers. A GPU that no source measured is only compared "
         "with its peers; slices (MIG) are not judged.",
+    ),
+    "burn.bits": (
+        "The bits of a few steps that every rank repeats for minutes.",
+        f"{_EXACT} It names the rank; a burn that was ended early is INCONCLUSIVE.",
+    ),
+    "burn.rates": (
+        "Sustained products, copies in memory, to and from the host and between GPUs, and small files.",
+        "FAIL below two thirds of what was published for this GPU, or far below the median of its peers; on "
+        "CPUs and slices, and for files, reported.",
     ),
     "collective.payload": (
         "Collectives of rank-coded integers, whose exact results are known for every element.",

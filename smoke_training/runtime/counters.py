@@ -92,11 +92,10 @@ def tcp(proc: Path = PROC_NET) -> Tcp | None:
 
 def ports(root: Path = CLASS_INFINIBAND) -> dict[str, Port]:
     """Return every RDMA port as "adapter/port": InfiniBand, RoCE and EFA (untested on hardware)."""
-    found = {}
-    for device in sorted(root.iterdir()) if root.is_dir() else ():
-        for port in sorted((device / "ports").iterdir()) if (device / "ports").is_dir() else ():
-            found[f"{device.name}/{port.name}"] = _port(device, port)
-    return found
+    return {
+        name: _port(counts, _text(root / name.replace("/", "/ports/"), "state"))
+        for name, counts in port_counts(root).items()
+    }
 
 
 def _interface(name: str, row: list[int], folder: Path | None, *, own: bool) -> NetworkInterface:
@@ -127,21 +126,27 @@ def _speed(folder: Path | None) -> int | None:
     return found if found is not None and found > 0 else None
 
 
-def _port(device: Path, port: Path) -> Port:
-    counters: dict[str, int] = {}
-    for folder in (device / "hw_counters", port / "counters", port / "hw_counters"):
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            value = _number(folder, path.name)
-            if value is not None:
-                counters[path.name] = value
-    text = {way: counters.get(f"port_{way}_data") for way in ("xmit", "rcv")}
-    state = _text(port, "state")  # "4: ACTIVE" (kernel Documentation/ABI/stable/sysfs-class-infiniband)
+def port_counts(root: Path = CLASS_INFINIBAND) -> dict[str, dict[str, int]]:
+    """Return all counters of every RDMA port as "adapter/port", with those of its adapter."""
+    found: dict[str, dict[str, int]] = {}
+    for port in sorted(root.glob("*/ports/*")):
+        counts = found.setdefault(f"{port.parent.parent.name}/{port.name}", {})
+        for folder in (port.parent.parent / "hw_counters", port / "counters", port / "hw_counters"):
+            for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                value = _number(folder, path.name)
+                if value is not None:
+                    counts[path.name] = value
+    return found
+
+
+def _port(counts: dict[str, int], state: str | None) -> Port:
     return Port(
+        # "4: ACTIVE" (kernel Documentation/ABI/stable/sysfs-class-infiniband)
         active=None if state is None else state.endswith("ACTIVE"),
-        tx_bytes=counters.get("tx_bytes", _scaled(text["xmit"])),
-        rx_bytes=counters.get("rx_bytes", _scaled(text["rcv"])),
-        tx_packets=counters.get("tx_pkts", counters.get("port_xmit_packets")),
-        retransmitted=counters.get("retrans_pkts"),
+        tx_bytes=counts.get("tx_bytes", _scaled(counts.get("port_xmit_data"))),
+        rx_bytes=counts.get("rx_bytes", _scaled(counts.get("port_rcv_data"))),
+        tx_packets=counts.get("tx_pkts", counts.get("port_xmit_packets")),
+        retransmitted=counts.get("retrans_pkts"),
     )
 
 

@@ -94,3 +94,13 @@ def test_in_place_of_accelerators_cpus_run_no_deeper_than_quick() -> None:
 
 def test_a_full_run_fits_into_four_minutes() -> None:
     assert sum(phase.seconds(FULL) for phase in PHASES) < 240
+
+
+def test_a_burn_has_its_own_phases_and_its_time_fits_into_the_limit() -> None:
+    found = plan(depth="burn", burn_s=900, timeout_s=1200)
+    assert found.chosen_phases == ("world", "fitness", "burn")
+    assert found.seconds("burn") == 900
+    assert "burn" not in plan(depth="full").chosen_phases + plan().chosen_phases
+    for changes in ({"depth": "burn"}, {"burn_s": 60}, {"depth": "burn", "burn_s": 900, "timeout_s": 900}):
+        with pytest.raises(DocumentError):
+            plan(**changes)

@@ -106,7 +106,8 @@ class Sweep:
             self.algorithms = self.group.gather(_algorithms(self.group, self.name))[0]
             self._more(bench)
         stolen = self.group.maximum(host.share("steal", ticks, host.cpu_ticks()))
-        return replace(self._found(), steal_share=stolen)
+        dtype = str(bench.dtype).removeprefix("torch.")
+        return replace(self._found(), steal_share=stolen, dtype=dtype, launches=not self.group.cuda)
 
     def _scouted(self, bench: Bench, wanted: Sequence[int]) -> list[int]:
         """Return the sizes within the budget: each is called once, up to the first one that is too slow."""
@@ -116,7 +117,7 @@ class Sweep:
             foreseen = times[-1] * size / wanted[len(times) - 1] if slow else 0.0
             if foreseen <= 1.5 * limit:
                 # The first call of a size also creates connections and buffers.
-                first_two = [self.group.seconds(bench.operation(size)) for _ in range(2)]
+                first_two = [self.group.seconds(bench.operation(size), launched=True) for _ in range(2)]
                 times.append(min(self.group.maxima(first_two)))
             if foreseen > 1.5 * limit or times[-1] > limit:
                 self.cut = f"a call of {size} bytes takes more than the {limit} s it may take"
@@ -133,7 +134,7 @@ class Sweep:
             mine = []
             for _ in range(REPEATS):
                 self.group.barrier()
-                mine.append(self.group.seconds(bench.operation(size)))
+                mine.append(self.group.seconds(bench.operation(size), launched=True))
             self.window += time.perf_counter() - began
             self.waited.append(difference(before, _waited()))
             self.seconds.setdefault(size, []).extend(self.group.maxima(mine))

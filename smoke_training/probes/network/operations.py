@@ -30,18 +30,24 @@ def lengths(name: str, part: int, ranks: int) -> tuple[int, int]:
 class Bench:
     """Buffers for one collective up to a largest size in bytes, and its operation at any smaller one.
 
-    A size counts the whole array, float32. It is rounded down to a multiple of the ranks.
+    A size counts the whole array, rounded down to a multiple of the ranks: bfloat16 on accelerators, as
+    gradients are, float32 over gloo. Contents are random, because zeros need less power and hide errors.
     """
 
     def __init__(self, group: Group, name: str, largest: int) -> None:
         self.group, self.name = group, name
+        self.dtype = torch.bfloat16 if group.cuda else torch.float32
         got, given = self._lengths(largest)
-        self._given = torch.zeros(given, device=group.device)
-        self._got = self._given if name == ALL_REDUCE else torch.zeros(got, device=group.device)
+        self._given = torch.empty(given, dtype=self.dtype, device=group.device).uniform_(-1, 1)
+        self._got = self._given
+        if name != ALL_REDUCE:
+            self._got = torch.zeros(got, dtype=self.dtype, device=group.device)
 
     def operation(self, size: int) -> Callable[[], object]:
-        """Return the collective over `size` bytes."""
+        """Return the collective over `size` bytes; sums in place are scaled back first, or they overflow."""
         got, given = self._lengths(size)
+        if self.name == ALL_REDUCE:
+            self._given[:given].mul_(1 / self.group.world)
         return partial(CALLS[self.name], self._got[:got], self._given[:given])
 
     def missing(self, size: int) -> str | None:
@@ -58,4 +64,4 @@ class Bench:
         return None
 
     def _lengths(self, size: int) -> tuple[int, int]:
-        return lengths(self.name, max(1, size // 4 // self.group.world), self.group.world)
+        return lengths(self.name, max(1, size // self.dtype.itemsize // self.group.world), self.group.world)

@@ -1,6 +1,6 @@
 """Exact, rank-coded contents through every collective and size, the largest included.
 
-Some errors occur in large messages only, and the timed sweeps send zeros, which hide them.
+Some errors occur in large messages only, and sums of the timed sweeps' random numbers are not exact.
 Expected values are computed piece by piece, so that no size needs more memory than its sweep.
 """
 

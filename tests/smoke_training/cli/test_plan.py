@@ -51,7 +51,9 @@ def test_a_part_of_the_phases_validates_no_stack(capsys: pytest.CaptureFixture[s
 
 def test_a_full_run_takes_longer_and_judges_more(capsys: pytest.CaptureFixture[str]) -> None:
     quick, full = (json.loads(run_cli(capsys, "plan", "--json", *words)[1]) for words in ((), ("--full",)))
-    assert full["seconds"] > quick["seconds"] and len(full["phases"]) == len(phases.PHASES)
+    assert (
+        full["seconds"] > quick["seconds"] and len(full["phases"]) == len(phases.PHASES) - 1
+    )  # without the burn
     assert {rule["id"] for rule in quick["checks"]} <= {rule["id"] for rule in full["checks"]}
 
 
