@@ -35,7 +35,6 @@ class JobSettings:
     arguments: tuple[str, ...] = ()
     gpus: int = 0
     usd_per_hour: float | None = None
-    max_hours: float | None = None
     port: int = PORT
     stack: str = ""
     run: str = ""
@@ -65,7 +64,6 @@ def read(environment: Mapping[str, str]) -> JobSettings:
         arguments=_arguments(environment, problems),
         gpus=int(_number(environment, "GPUS", problems) or 0),
         usd_per_hour=_number(environment, "COST_PER_HOUR", problems),
-        max_hours=_number(environment, "MAX_HOURS", problems),
         port=int(_number(environment, "MASTER_PORT", problems) or PORT),
         **{name: environment.get(f"{PREFIX}{name.upper()}", "").strip() for name in _TEXTS},
     )

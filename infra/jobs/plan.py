@@ -96,7 +96,6 @@ def _environment(order: RunOrder, pack: CodePack, name: str, gpus: int) -> dict[
         "SCRIPT": pack.script,
         "ARGUMENTS": json.dumps(order.options.arguments, ensure_ascii=False),
         "GPUS": str(gpus),
-        "MAX_HOURS": f"{order.max_hours:g}",
         **({"MODULE": pack.module} if pack.module else {}),
         # Of all machines together.
         **({} if usd is None else {"COST_PER_HOUR": f"{usd * order.nodes:g}"}),

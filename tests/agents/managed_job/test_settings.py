@@ -11,7 +11,7 @@ def test_every_fault_is_said_at_once() -> None:
         "TRAINSTACK_ARGUMENTS": '{"a": 1}',
         "TRAINSTACK_GPUS": "many",
         "TRAINSTACK_COST_PER_HOUR": "-1",
-        "TRAINSTACK_MAX_HOURS": "nan",
+        "TRAINSTACK_MASTER_PORT": "nan",
     }
     with pytest.raises(DocumentError) as caught:
         settings.read(wrong)
