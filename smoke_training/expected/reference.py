@@ -9,7 +9,7 @@ to PASS_SHARE of it nothing is wrong, below FAULT_SHARE a fault is proven, and b
 accepted runs decide (`judges/run/baseline.py`), which differ little.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from smoke_training.expected import lookup
@@ -19,6 +19,7 @@ from smoke_training.fabric import Fabric
 from smoke_training.formulae.bandwidth import ALL_REDUCE
 from smoke_training.formulae.bounds import (
     NETWORK,
+    TREE,
     BandwidthBound,
     ClusterShape,
     Wires,
@@ -27,6 +28,7 @@ from smoke_training.formulae.bounds import (
     lowest,
 )
 from smoke_training.model import PLAN, Expected, Verdict
+from smoke_training.nccl.tuning import BOUND_OF
 from smoke_training.plan import Plan
 
 # Shares of the lowest figure of its kind. Azure warns below 400 of 450 GB/s (0.89) and drains a node below
@@ -41,6 +43,11 @@ DERIVED_FROM = 64 << 20  # bytes for each rank: from here on the fabrics with fi
 # known for them.
 EFFICIENCY = 0.80
 EFFICIENT_FABRICS = frozenset({Fabric.EFA, Fabric.INFINIBAND, Fabric.RDMA, Fabric.TCPXO})
+# NVLS and NVLSTree, the reduction inside NVSwitch, carry all-reduces of one and two nodes of 8 GPUs there
+# (NVIDIA/nccl-tests#319, #309; stas00/ml-engineering@744d01e network/README.md: from 5 or 6 GPUs on). Over
+# more nodes a ring is as fast. Google's profiles of GPUDirect-TCPX and -TCPXO switch it off.
+SWITCHED_NODES, SWITCHED_GPUS = 2, 8
+SWITCHED_FABRICS = frozenset({Fabric.EFA, Fabric.INFINIBAND, Fabric.RDMA})
 # gloo's all-reduce over TCP on a shaped wire: frames carry 1448 of 1514 bytes, and ring steps start late.
 # Measured 0.94 of the bound at 0.1 Gb/s on 2 and 4 nodes (torch 2.13.0, veth with token buckets).
 TCP_EFFICIENCY = 0.90
@@ -104,9 +111,9 @@ def reference(
     plan: Plan,
     setting: RunSetting,
     sweep: tuple[str, Sequence[int]],
-    algorithm: str | None,
+    algorithms: Mapping[int, str],
 ) -> CollectiveReference:
-    """Choose the reference of a sweep (collective, sizes); `algorithm` names a bound, None where unknown."""
+    """Choose the reference of a sweep (collective, sizes); `algorithms` are NCCL's, where known, by size."""
     name, sizes = sweep
     reasons: list[str] = []
     shape, limits = setting.shape, wire_bounds(tables, plan, setting, name)
@@ -123,7 +130,9 @@ def reference(
     else:
         for size in sorted(sizes, reverse=True):
             if size >= JUDGED_FROM:
-                cell = lookup.look_up(tables, _question(plan, shape, name, size))
+                collnet = algorithms.get(size, "").startswith("collnet")
+                question = replace(_question(plan, shape, name, size), collnet=collnet)
+                cell = lookup.look_up(tables, question)
                 if not isinstance(cell, NoFigure):
                     return _published(size, cell, limits)
         largest = lookup.look_up(tables, _question(plan, shape, name, max(sizes)))
@@ -131,10 +140,23 @@ def reference(
         reasons.append(largest.reason if isinstance(largest, NoFigure) else early)
         if max(sizes) < DERIVED_FROM * shape.ranks:
             reasons.append(f"{max(sizes)} bytes are too few for {shape.ranks} ranks to come near a bound")
-        elif (found := _derived(plan, limits, max(sizes), algorithm, reasons)) is not None:
-            return found
+        else:
+            largest_choice = BOUND_OF.get(algorithms.get(max(sizes), ""))
+            switched = expects_switch(tables, plan, setting, name)
+            found = _derived(plan, limits, max(sizes), TREE if switched else largest_choice, reasons)
+            if found is not None:
+                return found
     expected = Expected.unknown("; ".join(reasons), source="none")
     return CollectiveReference(size=max(sizes), expected=expected, bounds=limits)
+
+
+def expects_switch(tables: FigureTables, plan: Plan, setting: RunSetting, name: str) -> bool:
+    """Report whether a healthy all-reduce of this setting is reduced inside NVSwitch (NVLS, NVLSTree)."""
+    machine, shape = lookup.find_machine(tables, plan.instance_type, plan.fabric), setting.shape
+    if isinstance(machine, NoFigure) or machine.inside is None or machine.inside.switch_gb_s is None:
+        return False
+    fits = shape is not None and shape.nodes <= SWITCHED_NODES and shape.per_node >= SWITCHED_GPUS
+    return fits and name == ALL_REDUCE and setting.backend == "nccl" and plan.fabric in SWITCHED_FABRICS
 
 
 def wire_bounds(
@@ -247,5 +269,8 @@ def _derived(
     else:
         source = f"{EFFICIENCY:g} of the {bound.algorithm} bound {bound.value:.1f} GB/s of {bound.limit}"
         found = _firm(size, EFFICIENCY * bound.value, "derived", source, limits)
+        # The log's choice may be the fault: it raises what passes, and a fault is proven below any choice.
+        least = min(limit.value for limit in limits)
+        found = replace(found, fail_below=FAULT_SHARE * EFFICIENCY * least)
         return replace(found, expected=replace(found.expected, reason="provisional: " + "; ".join(reasons)))
     return None

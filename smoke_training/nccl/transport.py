@@ -5,7 +5,9 @@ NCCL_DEBUG=INFO: `Using network X` (NVIDIA/nccl, `src/plugin/net.cc`), `NET/OFI 
 fabric is efa (found 32 nics)` (aws/aws-ofi-nccl, `src/nccl_ofi_net.cpp`), `NET/IB : Using [0]mlx5_0:1/RoCE
 ...` (NVIDIA/nccl, `src/transport/net_ib/init.cc`: ports that were active when it started, storage adapters
 among them), `Channel 00/0 : 7[7] -> 8[0] [receive] via NET/IB/0(3)/GDRDMA` (`src/transport/net.cc`: the
-device, the rank whose proxy drives it, GPUDirect RDMA) and `NVLS comm 0x...`. Google's plugins call
+device, the rank whose proxy drives it, GPUDirect RDMA), `NET/IB : Made virtual device [8] name=mlx5_0+mlx5_1`
+(merged NICs), `NVLS comm 0x...` (`src/transport/nvls.cc`), `Connected CollNet` (SHARP) and `comm ... MNNVL 1`
+(NVLink between nodes, `src/init.cc`; NVIDIA/nccl@5067397c). Google's plugins call
 themselves `FasTrak` (TCPXO), `GPUDirectTCPX_v7` (TCPX) and `gIB`
 (elideng-sg/hypercomputer-internode-deepdive@db026b5f assets/lab-22/tcpxo_transport_fastrak.txt, @12bf93b1
 assets/lab-18/after_tcpx_transport.txt; AI Hypercomputer documentation, "Enable NCCL/gIB"). TCPX's bytes are
@@ -42,6 +44,10 @@ _IB = re.compile(r"NET/g?IB : Using ((?:\[\d+\]\S+ ?)+)")
 _PORT = re.compile(r"\[(\d+)\]([^\s:]+):(\d+)[\d:]*/(\w+)")  # device, adapter, port, link layer
 _VIA = re.compile(r"Channel [\d/]+ ?: .* via ([^\s/]+(?:/[A-Za-z][\w. ]*)?)(?:/(\d+)(?:\(\d+\))?(/GDRDMA)?)?")
 _NVLS = re.compile(r"NVLS comm 0x")
+_COLLNET = re.compile(r"Connected CollNet|Algo COLLNET", re.IGNORECASE)
+_MNNVL = re.compile(r"\bMNNVL ([01])\b")
+_MERGED = re.compile(r"Made virtual device \[(\d+)\] name=(\S+)")
+_PLUGIN = re.compile(r"Initializing (?:network )?([\w-]+),? (?:version:? )?v?(\d[\w.-]*)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +63,17 @@ class LogFacts:
     ports: Mapping[str, str] = field(default_factory=dict)  # used by NET/IB: "mlx5_0/1" -> "IB" or "RoCE"
     used: tuple[str, ...] = ()  # of these, the ones of channels; empty where the log has none
     direct: Mapping[str, int] = field(default_factory=dict)  # like `via`, with GPUDirect RDMA
+    collnet: bool = False  # the network's switches reduce (SHARP)
+    mnnvl: bool | None = None  # NVLink between nodes is in use; None where the log does not say
+    plugins: tuple[str, ...] = ()  # "aws-ofi-nccl 1.16.3"
 
 
 def read_log(lines: Iterable[str]) -> LogFacts:
     """Read the lines of NCCL_DEBUG=INFO of one or more ranks; other lines are skipped."""
     networks, providers, adapters = set[str](), set[str](), set[int]()
     via, direct, numbers, devices = Counter[str](), Counter[str](), set[int](), dict[int, tuple[str, str]]()
-    nvls, count = False, 0
+    nvls, collnet, count = False, False, 0
+    merged, mnnvl, plugins = dict[int, str](), set[str](), set[str]()
     for line in lines:
         if "NCCL" not in line and "NET/" not in line:
             continue
@@ -80,7 +90,14 @@ def read_log(lines: Iterable[str]) -> LogFacts:
             via[name.strip()] += 1
             direct[name.strip()] += bool(gpudirect)
             numbers |= {int(number)} if number and name.endswith("IB") else set()
-        nvls = nvls or bool(_NVLS.search(line))
+        nvls, collnet = nvls or bool(_NVLS.search(line)), collnet or bool(_COLLNET.search(line))
+        merged |= {int(number): names for number, names in _MERGED.findall(line)}
+        mnnvl |= set(_MNNVL.findall(line))
+        plugins |= {" ".join(found) for found in _PLUGIN.findall(line)}
+    ports = {name.rpartition("/")[0]: name for name, _ in devices.values()}
+    parts = {number: [ports.get(name) for name in names.split("+")] for number, names in merged.items()}
+    parts |= {number: [name] for number, (name, _) in devices.items()}
+    used = [name for number in numbers for name in parts.get(number, [None])]
     return LogFacts(
         networks=tuple(sorted(networks)),
         providers=tuple(sorted(providers)),
@@ -89,9 +106,12 @@ def read_log(lines: Iterable[str]) -> LogFacts:
         nvls=nvls,
         lines=count,
         ports=dict(sorted(devices.values())),
-        # A number beyond them is a merged device, whose parts the log does not list.
-        used=tuple(sorted(devices[n][0] for n in numbers)) if numbers <= set(devices) else (),
+        # A number that the log does not explain is a merged device of unknown parts.
+        used=() if None in used else tuple(sorted({name for name in used if name is not None})),
         direct={name: ends for name, ends in direct.items() if ends},
+        collnet=collnet,
+        mnnvl="0" not in mnnvl if mnnvl else None,
+        plugins=tuple(sorted(plugins)),
     )
 
 
@@ -120,7 +140,7 @@ class Proof:
     `counted`: its log has the number of adapters found. `link` is the link layer of its ports, where NET/IB
     names them: hosts have adapters of the other one for storage and management. `interfaces` is the variable
     with the names of its network interfaces, where it has no RDMA ports; `invisible`: no counter has the
-    bytes that they send.
+    bytes that they send. `mnnvl`: nodes share NVLink, so the log must say so.
     """
 
     network: re.Pattern[str]
@@ -130,6 +150,7 @@ class Proof:
     link: str | None = None
     interfaces: str | None = None
     invisible: bool = False
+    mnnvl: bool = False
 
 
 def _not(*refused: str) -> Callable[[str | None], bool]:
@@ -195,6 +216,13 @@ PROOFS: Mapping[Fabric, Proof] = {
         interfaces="NCCL_FASTRAK_IFNAME",
         invisible=True,
     ),
+    Fabric.NVLINK: Proof(
+        re.compile(""),  # whichever network connects racks
+        (),
+        (*_COMMON, VariableRule("NCCL_MNNVL_ENABLE", _not("0"), "unset, 1 or 2")),
+        invisible=True,
+        mnnvl=True,
+    ),
 }
 
 
@@ -240,6 +268,8 @@ def log_problems(fabric: Fabric, facts: LogFacts) -> list[str]:
     found = []
     if not facts.networks:
         found.append("the NCCL log names no network")
+    if known.mnnvl and facts.mnnvl is False:
+        found.append("the NCCL log has MNNVL 0: no NVLink between nodes (is IMEX running on all of them?)")
     found += [f'the NCCL log has "Using network {n}"' for n in facts.networks if not known.network.search(n)]
     found += [
         f"{count} channel ends go via {name}"
@@ -300,6 +330,8 @@ def adapter_doubts(fabric: Fabric, facts: LogFacts, adapters: int | None, *, dir
     ends, there = sum(remote.values()), sum(facts.direct.get(name, 0) for name in remote)
     if direct and 0 < there < ends:
         doubts.append(f"{ends - there} of {ends} channel ends between nodes go without GPUDirect RDMA")
+    if fabric in PROOFS and PROOFS[fabric].mnnvl and facts.mnnvl is None:
+        doubts.append("the NCCL log does not say whether NVLink between nodes is in use (MNNVL)")
     if direct and not remote:
         doubts.append("the NCCL log names no channel between nodes, so GPUDirect RDMA is not proven")
     return doubts

@@ -35,9 +35,9 @@ def parse(log: str) -> Mapping[tuple[str, int], str]:
     return found
 
 
-def bound_of(choice: str | None) -> str | None:
-    """Return the bound of a choice like "ring/simple"; None when unknown."""
-    return None if choice is None else BOUND_OF.get(choice.partition("/")[0])
+def algorithm_of(choice: str | None) -> str | None:
+    """Return the algorithm of a choice like "ring/simple"; None when unknown."""
+    return None if choice is None else choice.partition("/")[0]
 
 
 def _named(word: str, names: tuple[str, ...]) -> str:

@@ -6,10 +6,17 @@ from dataclasses import dataclass
 
 from smoke_training.evidence import Evidence, UndeliveredError
 from smoke_training.evidence.fabric import Collective, sweep_of
+from smoke_training.evidence.links import NcclLog
 from smoke_training.evidence.world import World
 from smoke_training.expected import lookup
 from smoke_training.expected.lookup import FigureQuery
-from smoke_training.expected.reference import CollectiveReference, RunSetting, reference, setting_of
+from smoke_training.expected.reference import (
+    CollectiveReference,
+    RunSetting,
+    expects_switch,
+    reference,
+    setting_of,
+)
 from smoke_training.expected.tables import Signature, shipped
 from smoke_training.formulae.alphabeta import fit_alpha_beta
 from smoke_training.formulae.bandwidth import ALL_REDUCE, algbw_gb_s, busbw_gb_s
@@ -32,7 +39,7 @@ def open_size(plan: Plan, setting: RunSetting, sweep: Collective) -> int | None:
     found = _finding(plan, setting, sweep)
     # Without a reference there is nothing to decide. Under noise there is no fault to prove, and the noise
     # does not decrease with sampling.
-    open_ = found.status is Verdict.INCONCLUSIVE and found.against.expected.floor is not None
+    open_ = found.speed is Verdict.INCONCLUSIVE and found.against.expected.floor is not None
     return found.against.size if open_ and not found.noisy else None
 
 
@@ -44,7 +51,7 @@ def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
     if sweep.skipped is not None:
         return Check.skipped(sweep.skipped)
     setting = setting_of([facts.node for facts in cluster.ranks], cluster.ranks[0].backend)
-    seen = _finding(plan, setting, sweep)
+    seen = _finding(plan, setting, sweep, found.all_of(NcclLog))
     status, interval = seen.status, median_interval(seen.rates)
     bounds = finite(interval.low, interval.high)
     # Where the ranks waited for CPUs, gloo's rate is no evidence about the declared wire; links
@@ -114,6 +121,7 @@ class _Finding:
     sweep: Collective
     against: CollectiveReference
     rates: tuple[float, ...]
+    logs: Sequence[NcclLog] = ()
 
     @property
     def centre(self) -> float:
@@ -134,7 +142,25 @@ class _Finding:
         return median_interval(self.rates, ACQUIT_ALPHA).low > ABOVE_CEILING * self.against.ceiling
 
     @property
+    def lost_switch(self) -> str | None:
+        """The reason why NVLS is not in use where a healthy run has it; None where it is, or unknown."""
+        if not expects_switch(shipped(), self.plan, self.setting, self.sweep.name):
+            return None
+        choice = nccl_tuning.algorithm_of(self.sweep.algorithms.get(str(self.against.size)))
+        if choice is not None:
+            lost = not choice.startswith(("nvls", "collnet"))
+            return f"NCCL chose {choice}, not NVLS, for {self.against.size} bytes" if lost else None
+        lost = bool(self.logs) and not any(log.nvls for log in self.logs)
+        return "NCCL's log names no NVLS communicator" if lost else None
+
+    @property
     def status(self) -> Verdict:
+        """The verdict by speed; a run that lost NVLS is no PASS."""
+        lost = self.speed is Verdict.PASS and self.lost_switch is not None
+        return Verdict.INCONCLUSIVE if lost else self.speed
+
+    @property
+    def speed(self) -> Verdict:
         """PASS: the median reaches the floor; FAIL: it and 9 samples of 10 lie below the fault's line.
 
         A FAIL rests on a share of the family-wise error, a PASS on the level of acquittals. A busy machine
@@ -172,16 +198,16 @@ class _Finding:
         return lookup.signature_of(shipped(), self.question, self.centre)
 
 
-def _finding(plan: Plan, setting: RunSetting, sweep: Collective) -> _Finding:
+def _finding(plan: Plan, setting: RunSetting, sweep: Collective, logs: Sequence[NcclLog] = ()) -> _Finding:
     """Raise ValueError for one rank, whose collectives have no bus bandwidth."""
-    algorithm = nccl_tuning.bound_of(sweep.algorithms.get(str(max(sweep.sizes))))
-    against = reference(shipped(), plan, setting, (sweep.name, sweep.sizes), algorithm)
+    algorithms = {int(size): choice.partition("/")[0] for size, choice in sweep.algorithms.items()}
+    against = reference(shipped(), plan, setting, (sweep.name, sweep.sizes), algorithms)
     seconds = sweep.seconds[sweep.sizes.index(against.size)]
     rates = [busbw_gb_s(against.size, t, setting.ranks, sweep.name) for t in seconds[warm_up(seconds) :]]
     known = tuple(rate for rate in rates if rate is not None)
     if not known:
         raise ValueError(f"{sweep.name} over {setting.ranks} ranks has no bus bandwidth")
-    return _Finding(plan, setting, sweep, against, known)
+    return _Finding(plan, setting, sweep, against, known, logs)
 
 
 def _message(seen: _Finding) -> str:
@@ -197,7 +223,10 @@ def _message(seen: _Finding) -> str:
         text += f"; faster than the declared wire's bound of {against.ceiling:.3f} GB/s"
     if seen.noisy and seen.centre < (expected.floor or 0.0):
         text += f"; the ranks waited for CPUs {sweep.queue_share or 0.0:.2f} s a second: no fault is proven"
-    return f"{text}; reads like {seen.fault.meaning}" if seen.fault else text
+    if seen.lost_switch:
+        text += f"; {seen.lost_switch}"
+    slow = seen.centre < (expected.floor or 0.0)
+    return f"{text}; reads like {seen.fault.meaning}" if slow and seen.fault else text
 
 
 def _next_action(seen: _Finding) -> str:
@@ -205,6 +234,10 @@ def _next_action(seen: _Finding) -> str:
         return "Correct the declared rate, or find the interface that carried the bytes (GLOO_SOCKET_IFNAME)."
     if seen.noisy:
         return "Run again on machines without other load: the ranks waited for CPUs."
+    if seen.lost_switch:
+        return "Check NCCL_NVLS_ENABLE, NCCL_ALGO and the fabric manager: NVLS is not in use."
+    if seen.fault and seen.fault.cause == Cause.MISCONFIGURED:
+        return f"Correct the configuration: {seen.fault.meaning}."
     if seen.against.expected.kind in ("derived", "unknown") or seen.status is Verdict.INCONCLUSIVE:
         return "Compare with an accepted run of this stack, or declare expected_busbw_gb_s in the plan."
     return "Check that the fabric's plugin is in use (NCCL_DEBUG=INFO) and all interfaces are attached."
@@ -212,9 +245,11 @@ def _next_action(seen: _Finding) -> str:
 
 def _culprits(seen: _Finding) -> tuple[Culprit, ...]:
     """Accuse the stack of a known fault's figure; links, rails and transport accuse nodes."""
+    share = seen.centre / (seen.against.expected.value or seen.centre)
     if (fault := seen.fault) is None:
-        return ()
-    cause, share = Cause(fault.cause), seen.centre / (seen.against.expected.value or seen.centre)
+        lost = seen.lost_switch
+        return (Culprit("stack", "nvls", Cause.MISCONFIGURED, (lost,), score=share),) if lost else ()
+    cause = Cause(fault.cause)
     name = "transport" if cause is Cause.TCP_FALLBACK else "fabric"
     text = f"{fault.meaning} measured {fault.value} GB/s ({fault.source.text})"
     return (Culprit("stack", name, cause, (text,), score=share),)

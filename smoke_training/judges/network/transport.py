@@ -7,7 +7,9 @@ adapters must have sent at least operations x size, and headers only add to that
 On accelerators the declared adapters are those that NCCL's log names (untested on hardware): a host has
 others for storage and management, which are idle meanwhile. Their number and GPUDirect RDMA have to be those
 of the machine type, where the tables know them. GPUDirect-TCPX sends by network interfaces that a setting
-names. No counter has the bytes of GPUDirect-TCPXO: NCCL's log proves it, unless another interface sent them.
+names. Where no counter of the fabric is visible (GPUDirect-TCPXO, NVLink, interfaces outside of the pod),
+NCCL's log proves it, unless another interface sent the bytes. Without a log nothing is proven and nothing
+refuted, unless the bytes are elsewhere.
 """
 
 import statistics
@@ -27,7 +29,6 @@ from smoke_training.plan import Plan
 
 PROVEN, ABSENT = 0.9, 0.5  # share of the bytes that must have been sent: above it proven, below it elsewhere
 DEAD_BALANCE = 0.5  # a node's quietest adapter below half of its median one carries hardly anything
-EVEN_BALANCE = 0.75  # above it an adapter does its part; no healthy fabric was measured yet
 SHOWN = ("node", "tx_bytes", "rx_bytes", "port_tx_bytes", "environment")
 REMEDIES = {
     "nic": "Check adapter {id}; if it stays quiet, replace the node.",
@@ -52,8 +53,15 @@ def transport(plan: Plan, found: Evidence) -> Check:
     logs = {log.node: log for log in found.all_of(NcclLog)} if record.backend == "nccl" else {}
     message = _log_findings(plan, logs)
     silent = [node.node for node in record.nodes if node.node not in logs] if logged else []
-    message.problems.extend(
+    message.doubts.extend(
         f"node {node}: no NCCL log was found, so its choice of network is not proven" for node in silent
+    )
+    message.doubts.extend(
+        f"node {node.node}: NCCL_COLLNET_ENABLE is 1, but its log has no CollNet: SHARP is not in use"
+        for node in record.nodes
+        if node.environment.get("NCCL_COLLNET_ENABLE") == "1"
+        and node.node in logs
+        and not logs[node.node].collnet
     )
     return _check(plan, found, record, logs, message)
 
@@ -91,15 +99,19 @@ def _check(
         node.node: _adapters(plan, record.backend, node, logs.get(node.node)) for node in record.nodes
     }
     carried = {node: sum(sent.values()) for node, sent in adapters.items()}
-    shares = {node.node: carried[node.node] / needed for node in record.nodes}
-    unseen = _unseen(plan, record.backend)
-    if unseen:
-        shares = {node.node: max(0.0, 1 - _by_sockets(node) / needed) for node in record.nodes}
-    least, doubts = min(shares.values()), message.doubts + _uneven(record, adapters)
+    unseen = record.backend == "nccl" and not (plan.rails or any(adapters.values()))
+    shares = {
+        node.node: max(0.0, 1 - _by_sockets(node) / needed) if unseen else carried[node.node] / needed
+        for node in record.nodes
+    }
+    least, doubts = min(shares.values()), list(message.doubts)
+    if unseen and rules.interfaces(plan.fabric, {}, ()) is None and not rules.invisible(plan.fabric):
+        doubts.append("no counter of an RDMA port is visible on any node")
     if least < ABSENT or message.problems:
         status, culprits = Verdict.FAIL, [_fallback(plan, record, shares, message.problems)]
     else:
-        culprits = _dead_adapters(found, record, adapters)
+        culprits = _dead_adapters(found, record, adapters, logs)
+        doubts += _perhaps_idle(record, adapters, logs)
         status = Verdict.FAIL if culprits else Verdict.INCONCLUSIVE if doubts else Verdict.PASS
         if least < PROVEN:
             status, culprits = Verdict.INCONCLUSIVE, []
@@ -136,17 +148,13 @@ def _check(
     )
 
 
-def _unseen(plan: Plan, backend: str) -> bool:
-    return backend == "nccl" and rules.invisible(plan.fabric)
-
-
 def _by_sockets(node: NodeTraffic) -> int:
     return sum(count for name, count in node.tx_bytes.items() if name != "lo")
 
 
 def _adapters(plan: Plan, backend: str, node: NodeTraffic, log: NcclLog | None) -> dict[str, int]:
     """Return bytes sent by a node's declared adapters: those of the fabric in NCCL's log, and the rails."""
-    if _unseen(plan, backend):
+    if backend == "nccl" and rules.invisible(plan.fabric):
         return {}
     sent = {name: node.tx_bytes.get(name, 0) for name in plan.rails}
     if log is not None:
@@ -155,7 +163,10 @@ def _adapters(plan: Plan, backend: str, node: NodeTraffic, log: NcclLog | None) 
             return sent | {name: node.tx_bytes[name] for name in own}
         # A port that the log names was active when NCCL started: one that is inactive now has failed.
         ports = {k: v for k, v in node.port_tx_bytes.items() if k in log.ports or k not in node.inactive}
-        sent |= rules.adapters_used(plan.fabric, log, ports)
+        sent |= rules.adapters_used(plan.fabric, log, ports) if ports else {}
+    elif backend == "nccl" and not plan.rails:
+        own = rules.interfaces(plan.fabric, node.environment, node.tx_bytes)
+        return {name: node.tx_bytes[name] for name in own} if own is not None else dict(node.port_tx_bytes)
     return sent
 
 
@@ -184,17 +195,35 @@ def _quiet(record: Traffic, adapters: Adapters, most: float) -> list[tuple[int, 
     return quiet
 
 
-def _dead_adapters(found: Evidence, record: Traffic, adapters: Adapters) -> list[Culprit]:
+def _undecided(record: Traffic, logs: Mapping[int, NcclLog], node: int, adapter: str) -> bool:
+    """Report whether a quiet port may serve storage: NCCL merged ports and names none of its channels.
+
+    A port that it named and that is inactive by now has failed.
+    """
+    log = logs.get(node)
+    if log is None or any(adapter in item.inactive for item in record.nodes if item.node == node):
+        return log is None
+    return bool(log.ports) and not log.used and any(name.endswith("IB") for name in log.via)
+
+
+def _dead_adapters(
+    found: Evidence, record: Traffic, adapters: Adapters, logs: Mapping[int, NcclLog]
+) -> list[Culprit]:
     """Accuse adapters that carried hardly anything while the others worked (nccl; untested on hardware)."""
     return [
         wires.accuse(found, (node,), Cause.DEAD_RAIL, (text,), interface=name, score=share)
         for node, name, share, text in _quiet(record, adapters, DEAD_BALANCE)
+        if not _undecided(record, logs, node, name)
     ]
 
 
-def _uneven(record: Traffic, adapters: Adapters) -> list[str]:
-    """Describe adapters that carried less than their share (untested on hardware)."""
-    return [f"node {node}: {text}" for node, _, _, text in _quiet(record, adapters, EVEN_BALANCE)]
+def _perhaps_idle(record: Traffic, adapters: Adapters, logs: Mapping[int, NcclLog]) -> list[str]:
+    """Describe quiet ports that may serve storage instead."""
+    return [
+        f"node {node}: {text}: dead, or not of the fabric (name the fabric's ports in NCCL_IB_HCA)"
+        for node, name, _, text in _quiet(record, adapters, DEAD_BALANCE)
+        if _undecided(record, logs, node, name)
+    ]
 
 
 def _fallback(plan: Plan, record: Traffic, shares: Mapping[int, float], problems: Sequence[str]) -> Culprit:

@@ -37,7 +37,7 @@ def on_gloo(nodes: int = 4, per_node: int = 1) -> RunSetting:
 def held(
     setting: RunSetting, name: str = "all_reduce", sizes: tuple[int, ...] = SIZES, **changes: Any
 ) -> CollectiveReference:
-    return reference(shipped(), plan(**changes), setting, (name, sizes), None)
+    return reference(shipped(), plan(**changes), setting, (name, sizes), {})
 
 
 def test_a_published_figure_is_firm_and_names_its_source() -> None:
@@ -96,9 +96,21 @@ def test_a_sweep_too_small_for_so_many_ranks_has_no_provisional_figure() -> None
 
 def test_a_log_that_names_the_algorithm_chooses_the_bound() -> None:
     by_tree = reference(
-        shipped(), plan(instance_type="p5.48xlarge"), on_nccl(6), ("all_reduce", SIZES), "tree"
+        shipped(), plan(instance_type="p5.48xlarge"), on_nccl(6), ("all_reduce", SIZES), {SIZES[-1]: "tree"}
     )
     assert by_tree.expected.value == pytest.approx(EFFICIENCY * 400 / 8 * 47 / 5)
+
+
+def test_a_lost_nvls_does_not_lower_what_passes_and_a_fault_is_one_by_any_algorithm() -> None:
+    """Healthy pairs of 8x H200 make 467 to 486, of 8x B200 683 to 696; the ring's bound let 265 pass."""
+    for machine, floor in (("p5en.48xlarge", 360), ("p6-b200.48xlarge", 530)):
+        for chosen in ({}, {SIZES[-1]: "ring"}):
+            found = reference(
+                shipped(), plan(instance_type=machine), on_nccl(), ("all_reduce", SIZES), chosen
+            )
+            assert found.expected.kind == "derived"
+            assert (found.expected.floor or 0) > floor
+            assert (found.fail_below or 0) < 220
 
 
 @pytest.mark.parametrize("instance_type", ["g5.48xlarge", "g4dn.metal", "p3dn.24xlarge"])

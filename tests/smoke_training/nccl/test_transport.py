@@ -75,6 +75,18 @@ def test_named_ports_carry_their_link_layer_and_whether_channels_go_by_them() ->
     assert (gib.used, gib.direct) == (("mlx5_16/1",), {"NET/gIB": 1})
 
 
+def test_merged_ports_sharp_nvlink_between_nodes_and_plugins_are_read() -> None:
+    made = "ib-0:9:9 [0] NCCL INFO NET/IB : Made virtual device [4] name=mlx5_0+mlx5_1 speed=800000 ndevs=2"
+    merged = transport.read_log([*IB, made, "ib-0:9:9 [0] NCCL INFO rank 0 Connected CollNet"])
+    assert merged.used == ("mlx5_0/1", "mlx5_1/1")
+    assert (merged.collnet, merged.mnnvl) == (True, None)
+    head = "n:1:1 [0] NCCL INFO comm 0x55 rank 0 nRanks 8 nNodes 2 localRanks 4 localRank 0 MNNVL {}"
+    assert [transport.read_log([head.format(value)]).mnnvl for value in (0, 1)] == [False, True]
+    own = "n:1:1 [0] NCCL INFO NET/OFI Initializing aws-ofi-nccl 1.16.3"
+    found = transport.read_log([own, *TCPXO, *GIB]).plugins
+    assert found == ("FasTrak 1.0.17", "aws-ofi-nccl 1.16.3", "gIB 1.0.5")
+
+
 @pytest.mark.parametrize(
     ("fabric", "lines", "words"),
     [

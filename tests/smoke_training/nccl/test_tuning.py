@@ -1,4 +1,4 @@
-from smoke_training.nccl.tuning import bound_of, parse
+from smoke_training.nccl.tuning import algorithm_of, parse
 
 LOG = """
 node-0:97095:97191 [5] NCCL INFO 24 coll channels, 24 collnet channels, 16 nvls channels
@@ -19,10 +19,6 @@ def test_lines_of_newer_and_older_releases_are_read() -> None:
     }
 
 
-def test_a_choice_names_its_bound_and_an_unknown_one_names_none() -> None:
-    assert bound_of("ring/ll") == "ring"
-    assert bound_of("nvls_tree/simple") == bound_of("nvls/simple") == "tree"
-    assert bound_of("collnet_direct/simple") is None
-    assert bound_of("17/simple") is None
-    assert bound_of(None) is None
-    assert parse("nothing of the kind") == {}
+def test_the_algorithm_of_a_choice_is_read() -> None:
+    assert algorithm_of("nvls_tree/simple") == "nvls_tree"
+    assert algorithm_of(None) is None

@@ -1,0 +1,208 @@
+"""Networks of GPU clusters: published healthy ones, and what is known to go wrong. One row, one cluster.
+
+A degraded cluster is FAIL where the fault is proven, INCONCLUSIVE where what is seen may have another reason.
+"""
+
+from dataclasses import dataclass, replace
+
+from smoke_training.model import Verdict
+from tests.smoke_training.corpus.clusters import SENT, Cluster
+
+PASS, FAIL, OPEN = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cluster, the verdict that it must get, and the check that decides, with a word that it must say."""
+
+    name: str
+    cluster: Cluster
+    verdict: Verdict = PASS
+    check: str = ""
+    says: str = ""
+
+
+def of(machine: str, fabric: str, nodes: int, *rates: tuple[float, float], **more: object) -> Cluster:
+    """A cluster by its all-reduces, (GiB, GB/s)."""
+    return Cluster(machine=machine, fabric=fabric, nodes=nodes, busbw={"all_reduce": dict(rates)}, **more)  # type: ignore[arg-type]
+
+
+P5 = {nodes: of("p5.48xlarge", "efa", nodes, (8, rate), ports=32)
+      for nodes, rate in ((2, 477.7), (4, 357.0), (8, 355.4), (16, 356.3), (32, 321.1))}  # fmt: skip
+IB = of("hgx-h100", "infiniband", 2, (1, 448.9), (8, 468.5), (16, 469.2), ports=8, algorithm="nvls_tree")
+IB8 = of("Standard_ND96isr_H100_v5", "infiniband", 8, (8, 391.4), ports=8, algorithm="ring")
+SHARP = replace(
+    IB8,
+    busbw={"all_reduce": {8: 440.0, 16: 452.0}},
+    algorithm="collnet_direct",
+    log={"collnet": True},
+    environment={"NCCL_COLLNET_ENABLE": "1"},
+)
+ROCE = of("BM.GPU.H100.8", "rdma", 2, (1, 446.3), (8, 463.9), (16, 464.6), ports=16)
+ULTRA = of("a3-ultragpu-8g", "rdma", 2, (1, 450.0), (8, 466.0), ports=8)
+HIGH = of("a3-highgpu-8g", "tcpx", 2, (0.5, 70.0), (1, 70.0), (2, 72.0), eth=4, log={"nvls": False})
+MEGA = of("a3-megagpu-8g", "tcpxo", 2, (1, 306.2), (8, 338.8), (16, 337.1), eth=8, log={"nvls": False})
+A100 = of("Standard_ND96amsr_A100_v4", "infiniband", 2, (2, 184.3), (8, 187.2), ports=8, log={"nvls": False})
+RACK = of("gb200-nvl72", "nvlink", 18, (4, 839.2), (8, 834.6), gpus=4)
+STORAGE = {"mlx5_storage/1": 10}
+
+HEALTHY = (
+    *(Row(f"p5 over {nodes} nodes", cluster) for nodes, cluster in P5.items()),
+    Row("p5 over 64 nodes, no figure", of("p5.48xlarge", "efa", 64, (32, 310.0), ports=32)),
+    Row("p4d", of("p4d.24xlarge", "efa", 2, (1, 76.1), (2, 77.9), ports=4, log={"nvls": False})),
+    Row("p5en over 2 nodes, no figure", of("p5en.48xlarge", "efa", 2, (16, 482.0), ports=16)),
+    Row("p6-b200", of("p6-b200.48xlarge", "efa", 4, (16, 381.8), ports=8)),
+    Row("p6-b300", of("p6-b300.48xlarge", "efa", 2, (16, 654.0), ports=16)),
+    Row("one node of H100", of("hgx-h100", "infiniband", 1, (16, 479.9), ports=8, algorithm="nvls")),
+    Row("H100, InfiniBand", IB),
+    Row("H100, InfiniBand, 4 nodes", of("hgx-h100", "infiniband", 4, (8, 330.9), ports=8)),
+    Row("H100, InfiniBand, 8 nodes, tuned", IB8),
+    Row("H100, InfiniBand with SHARP", SHARP),
+    Row("H200, InfiniBand", of("Standard_ND96isr_H200_v5", "infiniband", 2, (16, 485.7), ports=8)),
+    Row("B200, InfiniBand", of("hgx-b200", "infiniband", 2, (1, 677.4), (2, 696.1), ports=8)),
+    Row("A100, InfiniBand", A100),
+    Row("A100, RoCE", of("BM.GPU.B4.8", "rdma", 2, (8, 189.6), ports=16, log={"nvls": False})),
+    Row("H100, RoCE", ROCE),
+    Row(
+        "H100, RoCE, ports merged and named", replace(ROCE, log={"used": [f"mlx5_{n}/1" for n in range(16)]})
+    ),
+    Row("a3-ultra, an idle storage port that no channel uses", replace(ULTRA, sent=STORAGE)),
+    Row("a4", of("a4-highgpu-8g", "rdma", 2, (1, 623.3), (8, 683.5), ports=8)),
+    Row("B300, RoCE", of("BM.GPU.B300.8", "rdma", 2, (16, 766.8), ports=8)),
+    Row("a3-high, interfaces of the GPUs visible", HIGH),
+    Row("a3-high, interfaces not visible", replace(HIGH, eth=0)),
+    Row("a3-mega, interfaces of the GPUs visible", MEGA),
+    Row("a3-mega, interfaces not visible", replace(MEGA, eth=0)),
+    Row("GB200, one rack", RACK),
+    Row("GB300", of("p6e-gb300.36xlarge", "nvlink", 8, (16, 923.3), gpus=4)),
+)
+# Healthy, and nothing known to hold them against: undecided, by name, never a fault.
+WITHOUT_REFERENCE = tuple(
+    Row(name, cluster, OPEN, "collective.all_reduce", "no_reference")
+    for name, cluster in (
+        ("a2: A100 without RDMA", of("a2-highgpu-8g", "tcp", 2, (1, 8.3), log={"nvls": False})),
+        ("g6: L4 without RDMA", of("g6.48xlarge", "tcp", 2, (1, 6.1), log={"nvls": False})),
+        ("g2: L4 on Google Cloud", of("g2-standard-96", "tcp", 4, (1, 6.0), log={"nvls": False})),
+        ("a3-high over 8 nodes", of("a3-highgpu-8g", "tcpx", 8, (1, 60.0), eth=4, log={"nvls": False})),
+        ("a machine of one's own", of("our-h100", "infiniband", 2, (16, 470.0), ports=8)),
+    )
+)
+BUS, WAY = "collective.all_reduce", "fabric.transport"
+SOCKET = {"networks": ["Socket"], "via": {"NET/Socket": 8}, "direct": {}}
+DEGRADED = (
+    Row(
+        "EFA fell back to sockets",
+        replace(P5[2], log=SOCKET, ports=0, sent={"eth0": SENT * 2}),
+        FAIL,
+        WAY,
+        "Socket",
+    ),
+    Row("EFA: half of the adapters", replace(P5[2], ports=16), FAIL, WAY, "16 adapters"),
+    Row("EFA: a dead adapter", replace(P5[2], sent={"mlx5_3/1": 0}), FAIL, WAY, "mlx5_3"),
+    Row("EFA without GPUDirect RDMA", replace(P5[2], log={"direct": {}}), FAIL, WAY, "GPUDirect"),
+    Row(
+        "p4d, one of four adapters",
+        of("p4d.24xlarge", "efa", 2, (2, 20.3), ports=4),
+        FAIL,
+        BUS,
+        "one of four",
+    ),
+    Row(
+        "p5, 4 nodes at half rate",
+        of("p5.48xlarge", "efa", 4, (8, 178.0), ports=32),
+        FAIL,
+        BUS,
+        "aws-gpu-communication",
+    ),
+    Row("PCIe ACS, 1 GiB", of("hgx-h100", "rdma", 2, (1, 216.5), ports=8), FAIL, BUS, "ACS"),
+    Row("PCIe ACS, 8 GiB", of("a3-ultragpu-8g", "rdma", 2, (8, 231.0), ports=8), FAIL, BUS, "ACS"),
+    Row("data split on queue pairs", of("hgx-h100", "rdma", 2, (1, 358.0), ports=8), OPEN, BUS, "SPLIT_DATA"),
+    Row(
+        "GPUDirect off",
+        of("hgx-h100", "rdma", 2, (1, 72.1), ports=8, log={"direct": {}}),
+        FAIL,
+        WAY,
+        "GPUDirect",
+    ),
+    Row("NVLS off, beside ACS", of("hgx-h100", "rdma", 2, (1, 112.3), ports=8), FAIL, BUS, "NVLS"),
+    Row(
+        "NCCL's defaults on 8 nodes",
+        of("hgx-h100", "infiniband", 8, (8, 320.7), ports=8),
+        OPEN,
+        BUS,
+        "MIN_CTAS",
+    ),
+    Row(
+        "NVLS lost in one node",
+        of("hgx-h100", "rdma", 1, (16, 367.2), ports=8, algorithm="ring"),
+        OPEN,
+        BUS,
+        "ring",
+    ),
+    Row(
+        "NVLS lost over two nodes",
+        replace(IB, busbw={"all_reduce": {16: 392.7}}, algorithm="ring"),
+        OPEN,
+        BUS,
+        "NVLS",
+    ),
+    Row("NVLS lost, by the log alone", replace(IB, algorithm=None, log={"nvls": False}), OPEN, BUS, "NVLS"),
+    Row(
+        "NVLS lost, a type without figures",
+        of("p5en.48xlarge", "efa", 2, (16, 300.0), ports=16, algorithm="ring"),
+        OPEN,
+        BUS,
+        "NVLS",
+    ),
+    Row(
+        "B200 pair at the ring's rate",
+        of("hgx-b200", "infiniband", 2, (2, 380.0), ports=8),
+        FAIL,
+        BUS,
+        "dstack",
+    ),
+    Row("SHARP asked for, not in use", replace(SHARP, log={}, algorithm="ring"), OPEN, WAY, "SHARP"),
+    Row(
+        "SHARP in use and slow", replace(SHARP, busbw={"all_reduce": {16: 390.0}}), OPEN, BUS, "SHARP enabled"
+    ),
+    Row("a3-high over sockets", replace(HIGH, log=SOCKET, sent={"eth0": SENT * 2}), FAIL, WAY, "Socket"),
+    Row(
+        "a3-high, plugin there, bytes elsewhere",
+        replace(HIGH, sent={"eth0": SENT * 2, **{f"eth{n}": 9 for n in range(1, 5)}}),
+        FAIL,
+        WAY,
+        "eth0",
+    ),
+    Row(
+        "a3-mega over sockets",
+        replace(MEGA, busbw={"all_reduce": {16: 4.0}}, log=SOCKET, sent={"eth0": SENT * 2}),
+        FAIL,
+        WAY,
+        "Socket",
+    ),
+    Row("a3-high, neither log nor interfaces", replace(HIGH, log=None, eth=0), OPEN, WAY, "no NCCL log"),
+    Row("a3-mega, no log", replace(MEGA, log=None), OPEN, WAY, "no NCCL log"),
+    Row(
+        "RoCE, ports merged, one idle",
+        replace(ULTRA, log={"used": []}, sent={"mlx5_5/1": 10}),
+        OPEN,
+        WAY,
+        "NCCL_IB_HCA",
+    ),
+    Row(
+        "InfiniBand, a port went down",
+        replace(IB, sent={"mlx5_5/1": 0}, inactive=("mlx5_5/1",)),
+        FAIL,
+        WAY,
+        "mlx5_5",
+    ),
+    Row("InfiniBand, seven ports", replace(IB, ports=7), FAIL, WAY, "7 adapters"),
+    Row(
+        "A100 below Azure's own limit", replace(A100, busbw={"all_reduce": {8: 110.0}}), FAIL, BUS, "aks-rdma"
+    ),
+    Row("GB200 without IMEX", replace(RACK, log={"mnnvl": False}), FAIL, WAY, "MNNVL"),
+    Row(
+        "GB200, NVLink at half rate", replace(RACK, busbw={"all_reduce": {8: 417.0}}), FAIL, BUS, "coreweave"
+    ),
+)
+ROWS = (*HEALTHY, *WITHOUT_REFERENCE, *DEGRADED)
