@@ -64,6 +64,7 @@ binaries: setup ## Build the control plane with Go and fetch packages of users, 
 	@$(VENV)/python -m tests.rehearsal.jobs.aws.clients.packages
 	@$(VENV)/python -m tests.browser.axe
 	@$(VENV)/python -m tests.trainstack.stamp.actionlint
+	@$(VENV)/python -m infra.engine.languages
 
 setup:
 	@$(PYTHON) tools/setup.py

@@ -18,6 +18,9 @@ class Component(pulumi.ComponentResource):
     a caller sets on the component are not copied onto every child.
     """
 
+    output_name: Callable[[str], str] = staticmethod(str)
+    """The name under which an attribute is registered; the component plugin sets that of other languages."""
+
     def __init__(self, name: str, opts: Options = None) -> None:
         super().__init__(f"trainstack:index:{type(self).__name__}", name, None, opts)
 
@@ -27,4 +30,5 @@ class Component(pulumi.ComponentResource):
 
     def register_declared(self) -> None:
         """Register the outputs: the attributes that the class annotates."""
-        self.register_outputs({name: getattr(self, name) for name in get_annotations(type(self))})
+        names = get_annotations(type(self))
+        self.register_outputs({Component.output_name(name): getattr(self, name) for name in names})

@@ -20,7 +20,9 @@ class AwsPodRoleArgs(TypedDict):
     cluster_name: pulumi.Input[str]
     """EKS cluster with the pod identity agent."""
     cluster_arn: pulumi.Input[str]
+    """ARN of the cluster."""
     namespace: str
+    """Namespace of the service account."""
     service_account: str
     """The service account; it need not exist yet."""
     policy: pulumi.Input[str]

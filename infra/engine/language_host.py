@@ -1,9 +1,10 @@
-"""The Python language host for a Pulumi CLI that was built from source, which has none.
+"""The language host for a Pulumi CLI that was built from source, which has none.
 
 The CLI starts `pulumi-language-python` (a launcher of this module, put beside the CLI by
 `infra.engine.install`), reads a port from its first line of output and requests over gRPC to run the
 program. The program itself is executed by `pulumi-language-python-exec`, Pulumi's own script, which ships in
 the module that the CLI is built from. The host also starts policy packs and other plugins in Python.
+`--language` selects another language, whose programs `infra.engine.languages` starts.
 """
 
 import json
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import distributions, version
 from pathlib import Path
 
@@ -27,8 +29,10 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 
+from infra.engine import languages
 from infra.engine.peers import loopback_server
 
+PYTHON = "python"
 EXEC_SCRIPT = "pulumi-language-python-exec"
 # Exit code of the exec script after it has shown the error to the user.
 EXIT_AFTER_MESSAGE = 32
@@ -46,10 +50,11 @@ def interpreter(info: language_pb2.ProgramInfo) -> str:
 
 
 class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
-    """Runs Python programs for one engine; `Cancel` ends the program that runs."""
+    """Runs programs in one language for one engine; `Cancel` ends the program that runs."""
 
-    def __init__(self, engine_address: str, exec_script: Path) -> None:
+    def __init__(self, engine_address: str, exec_script: Path, language: str = PYTHON) -> None:
         self._engine = engine_address
+        self._language = language
         self._exec_script = exec_script
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
@@ -112,11 +117,15 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             "PULUMI_CONFIG_SECRET_KEYS": json.dumps(list(request.configSecretKeys)),
             "PYTHONUNBUFFERED": "1",
         }
+        try:
+            command = self._command(request)
+        except languages.LanguageError as error:
+            return language_pb2.RunResponse(error=str(error))
+        if self._language != PYTHON:
+            environment |= languages.variables(self._language, self._flags(request))
         # A session of its own: the engine interrupts this host's whole group, and an interrupted
         # Python program would print a traceback, which does not help a user.
-        program = subprocess.Popen(
-            self._command(request), cwd=request.pwd, env=environment, start_new_session=True
-        )
+        program = subprocess.Popen(command, cwd=request.pwd, env=environment, start_new_session=True)
         with self._lock:
             self._running.add(program)
         try:
@@ -159,26 +168,59 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
                 self._running.discard(plugin)
         yield language_pb2.RunPluginResponse(exitcode=code)
 
-    def _command(self, request: language_pb2.RunRequest) -> list[str]:
-        program = Path(request.info.program_directory, request.info.entry_point)
-        settings = {
+    def InstallDependencies(
+        self, request: language_pb2.InstallDependenciesRequest, context: grpc.ServicerContext
+    ) -> Iterator[language_pb2.InstallDependenciesResponse]:
+        """Install the packages of a program; one in Python runs in an environment that has them."""
+        command = languages.dependencies(self._language)
+        if command:
+            with _failing(context):
+                languages.run(command, Path(request.info.program_directory or request.directory))
+        yield language_pb2.InstallDependenciesResponse()
+
+    def GeneratePackage(
+        self, request: language_pb2.GeneratePackageRequest, context: grpc.ServicerContext
+    ) -> language_pb2.GeneratePackageResponse:
+        """Write the SDK of a package."""
+        with _failing(context):
+            folder = Path(request.directory)
+            languages.write_sdk(self._language, folder, request.schema, request.loader_target)
+        return language_pb2.GeneratePackageResponse()
+
+    def Link(
+        self, request: language_pb2.LinkRequest, context: grpc.ServicerContext
+    ) -> language_pb2.LinkResponse:
+        """Add SDKs to the packages that a program requires."""
+        sdks = [(one.package.name, one.path) for one in request.packages]
+        with _failing(context):
+            text = languages.link(self._language, Path(request.info.program_directory), sdks)
+        return language_pb2.LinkResponse(import_instructions=text)
+
+    def _flags(self, request: language_pb2.RunRequest) -> dict[str, str]:
+        flags = {
             "project": request.project,
-            "root_directory": request.info.root_directory,
+            "root-directory": request.info.root_directory,
             "stack": request.stack,
             "parallel": str(request.parallel),
-            "dry_run": "true" if request.dryRun else "false",
             "pwd": request.pwd,
             "monitor": request.monitor_address,
             "engine": self._engine,
             "organization": request.organization or "organization",
         }
-        options = [part for name, value in settings.items() for part in (f"--{name}", value)]
+        return {**flags, **({"dry-run": "true"} if request.dryRun else {})}
+
+    def _command(self, request: language_pb2.RunRequest) -> list[str]:
+        flags = self._flags(request)
+        if self._language != PYTHON:
+            program = Path(request.info.program_directory)
+            return languages.command(self._language, program, flags, request.args)
+        flags = {"dry-run": "false", **flags}
         return [
             interpreter(request.info),
             "-u",
             str(self._exec_script),
-            *options,
-            str(program),
+            *(part for name, value in flags.items() for part in (f"--{name.replace('-', '_')}", value)),
+            str(Path(request.info.program_directory, request.info.entry_point)),
             *request.args,
         ]
 
@@ -195,6 +237,15 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             program.terminate()
         for program in running:
             _ended(program)
+
+
+@contextmanager
+def _failing(context: grpc.ServicerContext) -> Iterator[None]:
+    """Report an error of a tool to the engine."""
+    try:
+        yield
+    except languages.LanguageError as error:
+        context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
 
 
 def _ended(program: subprocess.Popen[bytes]) -> int:
@@ -229,9 +280,10 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     addresses = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
-    host = LanguageHost(
-        addresses[-1] if addresses else "", Path(os.environ["TRAINSTACK_ENGINE_BIN"]) / EXEC_SCRIPT
-    )
+    chosen = (argument.partition("=") for argument in sys.argv[1:])
+    language = next((value for name, _, value in chosen if name == "--language"), PYTHON)
+    script = Path(os.environ["TRAINSTACK_ENGINE_BIN"]) / EXEC_SCRIPT
+    host = LanguageHost(addresses[-1] if addresses else "", script, language)
     server, port = loopback_server(32)  # a program or plugin that runs holds a thread
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
     server.start()

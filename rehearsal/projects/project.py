@@ -12,6 +12,8 @@ from rehearsal.projects.stack_file import load
 _FILES = ("Pulumi.yaml", "Pulumi.yml")
 _STACK_FILE = re.compile(r"Pulumi\.(.+)\.ya?ml")
 _DEFAULT_STACK = "dev"
+PYTHON = "python"
+LANGUAGES = (PYTHON, "nodejs", "go")
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class PulumiProject:
     name: str
     folder: Path
     entry: Path
+    language: str
     settings: Mapping[str, Any]
     config_folder: Path
 
@@ -48,7 +51,7 @@ class PulumiProject:
 
 
 def read(folder: Path) -> PulumiProject:
-    """The project in a folder. Raises UserError when there is none or it is not a Python project."""
+    """The project in a folder. Raises UserError without one, or for a language that is not rehearsed."""
     folder = folder.resolve()
     file = next((folder / name for name in _FILES if (folder / name).is_file()), None)
     if file is None:
@@ -61,11 +64,11 @@ def read(folder: Path) -> PulumiProject:
     if not isinstance(name, str) or not re.fullmatch(r"[\w.-]{1,100}", name):
         rule, fix = "is not a project name", "Use letters, digits, - _ ."
         problems.append(Problem(f"{file}: name", name, rule, fix, code="invalid-project-name"))
-    if language != "python":
-        rule, fix = "is not a Python project", "Only Python programs can be rehearsed."
-        problems.append(Problem(f"{file}: runtime", language, rule, fix, code="project-not-python"))
+    if language not in LANGUAGES:
+        rule, fix = "is no language of a rehearsal", f"Programs in {', '.join(LANGUAGES)} can be rehearsed."
+        problems.append(Problem(f"{file}: runtime", language, rule, fix, code="project-language-unknown"))
     if problems:
         raise UserError(problems)
     entry = (folder / str(settings.get("main") or ".")).resolve()
     config = (folder / str(settings.get("stackConfigDir") or settings.get("config_dir") or ".")).resolve()
-    return PulumiProject(str(name), folder, entry, settings, config)
+    return PulumiProject(str(name), folder, entry, str(language), settings, config)

@@ -17,7 +17,7 @@ from rehearsal.core.packages import PACKAGES
 from rehearsal.projects import dependencies, homes
 from rehearsal.projects import report as reports
 from rehearsal.projects import workspace as workspaces
-from rehearsal.projects.project import PulumiProject, read
+from rehearsal.projects.project import PYTHON, PulumiProject, read
 from rehearsal.projects.report import ProjectReport
 from rehearsal.projects.workspace import Workspace
 from rehearsal.recovery import alone
@@ -32,7 +32,8 @@ class _InterruptedError(Exception):
 def run(folder: Path, stack: str, settings: Sequence[str], arguments: Sequence[str]) -> int:
     """Run a Pulumi command on the project, or without one: up, up again, destroy. Returns the exit code."""
     project = read(folder)
-    _refuse_missing(project)
+    if project.language == PYTHON:
+        _refuse_missing(project)
     rehearsal, cli, stack = homes.of_project(project), require(), project.choose(stack)
     workspace = workspaces.of_project(project, stack, rehearsal, cli.path)
     for setting in settings:

@@ -52,8 +52,12 @@ def of_project(project: PulumiProject, stack: str, rehearsal: Rehearsal, pulumi:
     }
     dropped = {"main", "stackConfigDir", "config_dir", "backend", "runtime"}
     settings = {key: value for key, value in project.settings.items() if key not in dropped}
-    # No `virtualenv` and no tool chain: the program runs with the SDKs that the rehearsal knows.
-    settings = {**settings, "runtime": "python", "main": str(project.entry)}
+    # No `virtualenv` and no tool chain: a program in Python runs with the SDKs that the rehearsal knows.
+    settings = {**settings, "runtime": project.language, "main": str(project.entry)}
+    if "packages" in settings:
+        settings["packages"] = {
+            name: _located(source, project.folder) for name, source in settings["packages"].items()
+        }
     unreadable = _prepare(folder, settings, project, pulumi, environment)
     return Workspace(folder, stack, [*notes, *unreadable], environment)
 
@@ -74,6 +78,13 @@ def of_checkout(project: PulumiProject, stack: str, rehearsal: Rehearsal, pulumi
         "TRAINSTACK_STACK_FILE": str(project.stacks()[stack]),
     }
     return Workspace(project.folder, stack, unreadable, environment)
+
+
+def _located(source: Any, folder: Path) -> Any:
+    """The source of a package, where a folder in the project's is an absolute path."""
+    if isinstance(source, dict) and "source" in source:
+        return {**source, "source": _located(source["source"], folder)}
+    return str((folder / source).resolve()) if isinstance(source, str) and source.startswith(".") else source
 
 
 def _path_from(first: Path) -> str:

@@ -58,12 +58,15 @@ def test_pages_that_messages_name_are_in_it(wheel: zipfile.ZipFile) -> None:
         assert wheel.read(name) == (ROOT / page).read_bytes()
 
 
-def test_it_has_the_packages_of_the_checkout_and_one_command(wheel: zipfile.ZipFile) -> None:
+def test_it_has_the_packages_of_the_checkout_its_command_and_its_plugin(wheel: zipfile.ZipFile) -> None:
     (entry,) = (name for name in wheel.namelist() if name.endswith("/entry_points.txt"))
     (tops,) = (name for name in wheel.namelist() if name.endswith("/top_level.txt"))
     assert set(wheel.read(tops).decode().split()) == set(LAYERS)
     assert wheel.read(entry).decode().split() == [
         "[console_scripts]",
+        "pulumi-resource-trainstack",
+        "=",
+        "plugin.__main__:main",
         "trainstack",
         "=",
         "trainstack.cli:main",

@@ -24,9 +24,11 @@ class AwsAutoscalingArgs(TypedDict):
     """The cluster whose pools are scaled, and the idle time of nodes."""
 
     region: str
+    """The provider's region."""
     cluster_name: str
     """The EKS cluster; its managed node groups are found by the tag that EKS gives them."""
     cluster_arn: pulumi.Input[str]
+    """ARN of the cluster."""
     idle_minutes: int
     """Minutes for which a node must be idle before it is removed."""
 

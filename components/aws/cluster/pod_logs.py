@@ -37,8 +37,11 @@ class AwsPodLogsArgs(TypedDict):
     """Arguments of `AwsPodLogs`."""
 
     region: str
+    """The provider's region."""
     cluster_name: pulumi.Input[str]
+    """The EKS cluster."""
     cluster_arn: pulumi.Input[str]
+    """ARN of the cluster."""
     retention_days: int
     """Days for which logs are kept."""
 

@@ -27,8 +27,9 @@ class AwsBudgetArgs(TypedDict):
     anomaly_threshold_usd: NotRequired[float]
     """Least unexpected spending, in USD, that is reported; without it there is no monitor."""
     stack_tag_key: str
+    """Key of the tag that every resource of the stack carries."""
     stack_tag_value: str
-    """The tag every resource of the stack carries."""
+    """Value of that tag."""
 
 
 class AwsBudget(Component):
@@ -58,6 +59,7 @@ class AwsBudget(Component):
     """
 
     budget_name: pulumi.Output[str]
+    """Name of the budget."""
     anomaly_monitor_arn: pulumi.Output[str] | None
     """None without an anomaly monitor."""
 

@@ -23,6 +23,7 @@ class RepairRuleArgs(TypedDict):
     reason: str
     """The monitor's name of the fault, such as `NvidiaXID79Error`."""
     after_minutes: int
+    """Minutes for which the fault must last."""
     action: str
     """`Replace`, `Reboot` or `NoAction`."""
 
@@ -35,6 +36,7 @@ class RepairArgs(TypedDict):
     stop_above: int
     """With more unhealthy nodes than this, nothing is repaired."""
     rules: Sequence[RepairRuleArgs]
+    """Actions for single kinds of fault. Empty: the defaults of EKS."""
 
 
 class AwsGpuPoolArgs(TypedDict):

@@ -19,6 +19,7 @@ class AwsAccessLogArgs(TypedDict):
     """Retention of the log."""
 
     retention_days: int
+    """Days for which the log is kept."""
     load_balancer: NotRequired[bool]
     """Whether a load balancer of this account logs here, too, below `BALANCER_PREFIX`. Default: no."""
     force_destroy: NotRequired[bool]

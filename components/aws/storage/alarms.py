@@ -29,6 +29,7 @@ class LustreAlarmArgs(TypedDict):
     """A file system, and its minimum of free space."""
 
     file_system_id: pulumi.Input[str]
+    """Id of the FSx for Lustre file system."""
     least_free_gib: float
     """GiB below which an alarm is sent."""
 
@@ -48,6 +49,7 @@ class AwsStorageAlarmsArgs(TypedDict):
     topic_arn: pulumi.Input[str]
     """A topic that CloudWatch may publish to: not one under AWS's own key."""
     checkpoint_bucket: pulumi.Input[str]
+    """Name of the bucket of checkpoints."""
     checkpoint_classes: Sequence[WatchedClassArgs]
     """Empty where the size of checkpoints is unknown."""
     runbooks_url: NotRequired[str]

@@ -48,7 +48,9 @@ class AwsBucket(Component):
     """A hardened bucket. Its outputs resolve only once encryption, versioning and policy are in place."""
 
     bucket: pulumi.Output[str]
+    """Name of the bucket."""
     arn: pulumi.Output[str]
+    """ARN of the bucket."""
 
     def __init__(self, name: str, args: AwsBucketArgs, opts: Options = None) -> None:
         super().__init__(name, opts)

@@ -21,11 +21,13 @@ class AwsHomesArgs(TypedDict):
     """Network and key of the homes."""
 
     vpc_id: pulumi.Input[str]
+    """The VPC of the subnets."""
     subnet_ids: Sequence[pulumi.Input[str]]
     """One subnet per zone (EFS allows one mount target per zone)."""
     client_security_group_ids: Sequence[pulumi.Input[str]]
     """Security groups of the nodes that mount it."""
     kms_key_arn: pulumi.Input[str]
+    """Key of the file system."""
     mounting_role: pulumi.Input[str]
     """Name of the role that mounts: it may mount this file system and, by this policy, no other."""
     protect: NotRequired[bool]
@@ -39,7 +41,9 @@ class AwsHomes(Component):
     """
 
     file_system_id: pulumi.Output[str]
+    """Id of the file system."""
     security_group_id: pulumi.Output[str]
+    """Security group of the mount targets."""
 
     def __init__(self, name: str, args: AwsHomesArgs, opts: Options = None) -> None:
         super().__init__(name, opts)

@@ -19,6 +19,7 @@ class AwsLustreArgs(TypedDict):
     """Size, place and backing buckets of one file system."""
 
     vpc_id: pulumi.Input[str]
+    """The VPC of the subnet."""
     subnet_id: pulumi.Input[str]
     """One subnet: the file system is in one zone, best that of the nodes which train."""
     capacity_gib: pulumi.Input[int]
@@ -30,6 +31,7 @@ class AwsLustreArgs(TypedDict):
     client_security_group_ids: Sequence[pulumi.Input[str]]
     """Security groups of the nodes that mount it; rules are added to these groups, too."""
     kms_key_arn: pulumi.Input[str]
+    """Key of the file system."""
     checkpoint_bucket: pulumi.Input[str]
     """Linked to `/checkpoints`: files written there are exported automatically."""
     dataset_bucket: pulumi.Input[str]
@@ -50,9 +52,13 @@ class AwsLustre(Component):
     """
 
     file_system_id: pulumi.Output[str]
+    """Id of the file system."""
     dns_name: pulumi.Output[str]
+    """DNS name for mounting."""
     mount_name: pulumi.Output[str]
+    """Mount name of the file system."""
     security_group_id: pulumi.Output[str]
+    """Security group of the file system."""
 
     def __init__(self, name: str, args: AwsLustreArgs, opts: Options = None) -> None:
         super().__init__(name, opts)

@@ -35,6 +35,7 @@ class AwsStorageArgs(TypedDict):
     region: str
     """Region of the provider in use; key policies name it."""
     vpc_id: pulumi.Input[str]
+    """The VPC of the subnets."""
     subnet_ids: Sequence[pulumi.Input[str]]
     """Private subnets, one per zone: homes get a mount target in each."""
     client_security_group_ids: Sequence[pulumi.Input[str]]
@@ -86,12 +87,19 @@ class AwsStorage(Component):
     """
 
     checkpoint_bucket: pulumi.Output[str]
+    """Bucket of checkpoints, which expire."""
     checkpoint_bucket_arn: pulumi.Output[str]
+    """ARN of the bucket of checkpoints."""
     dataset_bucket: pulumi.Output[str]
+    """Bucket of datasets."""
     dataset_bucket_arn: pulumi.Output[str]
+    """ARN of the bucket of datasets."""
     artifact_bucket: pulumi.Output[str]
+    """Bucket of artifacts, such as those of MLflow."""
     artifact_bucket_arn: pulumi.Output[str]
+    """ARN of the bucket of artifacts."""
     kms_key_arn: pulumi.Output[str]
+    """Key of buckets and file systems."""
     log_bucket: pulumi.Output[str]
     """Bucket of the others' access logs."""
 

@@ -23,14 +23,19 @@ class AwsTeamDataArgs(TypedDict):
     """The pods, and their data."""
 
     region: str
+    """The provider's region."""
     cluster_name: pulumi.Input[str]
+    """The EKS cluster."""
     cluster_arn: pulumi.Input[str]
+    """ARN of the cluster."""
     namespace: str
     """The team's namespace."""
     folder: str
     """Name of the team's folder in buckets and file systems."""
     checkpoint_bucket_arn: pulumi.Input[str]
+    """ARN of the bucket of checkpoints."""
     dataset_bucket_arn: pulumi.Input[str]
+    """ARN of the bucket of datasets."""
     kms_key_arn: pulumi.Input[str]
     """The key of the buckets."""
     homes_file_system_id: NotRequired[pulumi.Input[str]]

@@ -30,7 +30,9 @@ class AwsDatabaseArgs(TypedDict):
     """Size, place and safety of the database."""
 
     region: str
+    """The provider's region."""
     vpc_id: pulumi.Input[str]
+    """The VPC of the subnets."""
     subnet_ids: Sequence[pulumi.Input[str]]
     """Private subnets in at least two zones, for the database."""
     client_security_group_ids: Sequence[pulumi.Input[str]]
@@ -58,10 +60,13 @@ class AwsDatabase(Component):
     """
 
     endpoint: pulumi.Output[str]
+    """Host name of the writer."""
     secret_arn: pulumi.Output[str]
+    """Secret with the master user's name and password."""
     identifier: pulumi.Output[str]
     """Name of the cluster, of which snapshots are taken."""
     arn: pulumi.Output[str]
+    """ARN of the cluster."""
 
     def __init__(self, name: str, args: AwsDatabaseArgs, opts: Options = None) -> None:
         super().__init__(name, opts)

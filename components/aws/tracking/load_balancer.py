@@ -30,10 +30,15 @@ class OidcArgs(TypedDict):
     """The identity provider, in the terms of its discovery document."""
 
     issuer: str
+    """Issuer of the identity provider, an https URL."""
     authorization_endpoint: str
+    """URL at which users log in."""
     token_endpoint: str
+    """URL of the token endpoint."""
     user_info_endpoint: str
+    """URL of the user info endpoint."""
     client_id: str
+    """Id of the client registered for the load balancer."""
     client_secret_arn: str
     """Secret of Secrets Manager whose whole value is the client's secret."""
 
@@ -42,11 +47,13 @@ class AwsLoadBalancerArgs(TypedDict):
     """Clients of the load balancer, and the server's nodes."""
 
     vpc_id: pulumi.Input[str]
+    """The VPC of the subnets."""
     subnet_ids: Sequence[pulumi.Input[str]]
     """Subnets of its own in at least two zones, with a route to the identity provider."""
     allowed_cidrs: Sequence[str]
     """Ranges that may connect."""
     node_security_group_id: pulumi.Input[str]
+    """Security group of the nodes that run the server."""
     node_group: pulumi.Input[str]
     """Name of the Auto Scaling group of the nodes that run the server."""
     host: str
@@ -54,6 +61,7 @@ class AwsLoadBalancerArgs(TypedDict):
     certificate_arn: str
     """Certificate for that name, in the same region and account."""
     oidc: OidcArgs
+    """The identity provider at which users log in."""
     log_bucket: pulumi.Input[str]
     """Bucket that accepts its log (`storage.access_log`)."""
     deletion_protection: NotRequired[bool]

@@ -27,21 +27,27 @@ class AwsTrackingArgs(TypedDict):
     """Cluster of the server, sizes of server and database, and protection of data."""
 
     region: str
+    """The provider's region."""
     cluster_name: pulumi.Input[str]
     """EKS cluster of the server's pods."""
     cluster_arn: pulumi.Input[str]
+    """ARN of the cluster."""
     vpc_id: pulumi.Input[str]
+    """The VPC of the subnets."""
     subnet_ids: Sequence[pulumi.Input[str]]
     """Private subnets in at least two zones, for the database."""
     client_security_group_ids: Sequence[pulumi.Input[str]]
     """Security groups of the nodes that run the server."""
     artifact_bucket: pulumi.Input[str]
+    """Name of the bucket of artifacts."""
     artifact_bucket_arn: pulumi.Input[str]
+    """ARN of the bucket of artifacts."""
     kms_key_arn: pulumi.Input[str]
     """Key of the artifact bucket; database and secrets use it, too."""
     image: pulumi.Input[str]
     """Image with MLflow's `auth` extra, psycopg2 and boto3, by digest."""
     replicas: pulumi.Input[int]
+    """Pods of the server; with 2 it survives the loss of a node."""
     workers: int
     """Worker processes per replica."""
     min_acu: float
@@ -77,9 +83,13 @@ class AwsTracking(Component):
     """
 
     url: pulumi.Output[str]
+    """Address of the server inside the cluster."""
     namespace: pulumi.Output[str]
+    """Namespace of the server."""
     admin_secret_arn: pulumi.Output[str]
+    """Secret with the name and password of the first user."""
     artifact_uri: pulumi.Output[str]
+    """Address below which the server stores artifacts."""
 
     def __init__(self, name: str, args: AwsTrackingArgs, opts: Options = None) -> None:
         super().__init__(name, opts)

@@ -52,6 +52,7 @@ class GcpStorageAlertsArgs(TypedDict):
     homes: NotRequired[WatchedHomesArgs]
     """Default: there are none."""
     checkpoint_bucket: pulumi.Input[str]
+    """Name of the bucket of checkpoints."""
     checkpoint_limit_gb: NotRequired[float]
     """GB (1e9 bytes) of checkpoints, of all storage classes and with deleted objects that can be restored,
     above which an alert is sent. Default: the size of checkpoints is unknown."""

@@ -50,8 +50,9 @@ class GcpBudgetArgs(TypedDict):
     billing_account: str
     """The account that pays for the project."""
     label_key: str
+    """Key of the label that every resource of the stack carries."""
     label_value: str
-    """The label that every resource of the stack carries."""
+    """Value of that label."""
     monthly_limit_usd: float
     """Limit of the cost of the whole stack in a calendar month, in USD."""
     currency: NotRequired[CurrencyArgs | None]

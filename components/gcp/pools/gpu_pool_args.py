@@ -20,7 +20,9 @@ class AttachmentArgs(TypedDict):
     """An additional network interface of every node."""
 
     network: pulumi.Input[str]
+    """The network of the interface."""
     subnetwork: pulumi.Input[str]
+    """The subnetwork of the interface."""
 
 
 class SharingArgs(TypedDict):

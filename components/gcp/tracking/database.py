@@ -46,6 +46,7 @@ class GcpDatabaseArgs(TypedDict):
     """Size, place and safety of the database."""
 
     region: str
+    """The region of the instance; the provider's."""
     network_id: pulumi.Input[str]
     """The network, known once private service access exists: the instance gets an address there."""
     key_id: pulumi.Input[str]

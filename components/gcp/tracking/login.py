@@ -21,6 +21,7 @@ class GcpDatabaseLoginArgs(TypedDict):
     """The instance, and the principals that log in."""
 
     project: str
+    """The project's id."""
     instance: pulumi.Input[str]
     """Name of the Cloud SQL instance."""
     principals: Mapping[str, pulumi.Input[str]]

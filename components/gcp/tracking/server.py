@@ -34,8 +34,11 @@ class GcpTrackingArgs(TypedDict):
     """Cluster of the server, sizes of server and database, and protection of data."""
 
     project: str
+    """The project's id."""
     project_number: pulumi.Input[str]
+    """The project's number."""
     region: str
+    """The region of the database; the provider's."""
     workload_pool: pulumi.Input[str]
     """The cluster's workload pool, `<project>.svc.id.goog`; permissions are granted once it exists."""
     network_id: pulumi.Input[str]
@@ -47,6 +50,7 @@ class GcpTrackingArgs(TypedDict):
     image: pulumi.Input[str]
     """Image with MLflow's `auth` extra, psycopg2 and google-cloud-storage, by digest."""
     replicas: pulumi.Input[int]
+    """Pods of the server; with 2 it survives the loss of a node."""
     workers: int
     """Worker processes per replica."""
     tier: str
@@ -82,10 +86,13 @@ class GcpTracking(Component):
     """
 
     url: pulumi.Output[str]
+    """Address of the server inside the cluster."""
     namespace: pulumi.Output[str]
+    """Namespace of the server."""
     admin_secret: pulumi.Output[str]
     """`projects/<project>/secrets/<secret>`; dependents come after the permission of `logins` to read it."""
     artifact_uri: pulumi.Output[str]
+    """Address below which the server stores artifacts."""
 
     def __init__(self, name: str, args: GcpTrackingArgs, opts: Options = None) -> None:
         super().__init__(name, opts)

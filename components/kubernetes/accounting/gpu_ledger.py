@@ -56,6 +56,7 @@ class ExemptionArgs(TypedDict):
     kind: str
     """`priority`: all of a priority class; `job`: one of that name."""
     name: str
+    """Name of the priority class or job."""
     reason: str
     """Reason, for the audit trail."""
     approved_by: str
@@ -74,6 +75,7 @@ class BudgetArgs(TypedDict):
     stop: bool
     """Whether jobs that do not fit wait. The team's queues need the check: `TeamArgs.budgeted`."""
     exempt: Sequence[ExemptionArgs]
+    """Jobs that start regardless of the budget."""
 
 
 class LedgerTeamArgs(TypedDict):

@@ -20,18 +20,22 @@ class PagedTeamArgs(TypedDict):
     """A team whose alerts a receiver gets."""
 
     name: str
+    """Name of the team."""
     namespace: str
+    """Namespace of the team."""
 
 
 class ReceiverArgs(TypedDict):
     """A receiver besides mail."""
 
     name: str
+    """Name of the receiver."""
     kind: str
     """`pagerduty`, `opsgenie`, `slack` or `webhook`."""
     key: str
     """The key of `SECRET` with its credential."""
     severities: Sequence[str]
+    """Severities of the alerts that it gets, such as `critical`."""
     europe: bool
     """The service in the European Union, of PagerDuty and Opsgenie."""
     team: NotRequired[PagedTeamArgs]

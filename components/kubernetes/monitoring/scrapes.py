@@ -23,6 +23,7 @@ class GpuExporterArgs(TypedDict):
     """The pods that export the metrics of GPUs, at their port `metrics`."""
 
     namespace: str
+    """Namespace of the pods."""
     name: str
     """Value of their label `app.kubernetes.io/name`."""
 

@@ -92,13 +92,13 @@ def project(folder: Path, text: str, **files: str) -> projects.PulumiProject:
     return projects.read(folder)
 
 
-def test_only_python_projects_are_accepted(tmp_path: Path) -> None:
+def test_only_projects_of_known_languages_are_accepted(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         projects.read(tmp_path)
     assert caught.value.codes == (("no-pulumi-project", "DIR"),)
     with pytest.raises(UserError) as caught:
-        project(tmp_path, "name: x\nruntime: {name: nodejs}\n")
-    assert caught.value.codes == (("project-not-python", f"{tmp_path}/Pulumi.yaml: runtime"),)
+        project(tmp_path, "name: x\nruntime: {name: dotnet}\n")
+    assert caught.value.codes == (("project-language-unknown", f"{tmp_path}/Pulumi.yaml: runtime"),)
 
 
 def test_missing_packages_are_named_with_their_distribution(tmp_path: Path) -> None:

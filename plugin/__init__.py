@@ -1,0 +1,1 @@
+"""Component plugin: our components as a Pulumi package for programs in any language."""
