@@ -7,7 +7,7 @@ import pulumi
 from pulumi.output import Unknown
 
 from infra.errors import Problem, UserError, did_you_mean
-from plugin.shapes import Field, Kind, Record, Shape, camel
+from plugin.shapes import Field, Kind, Record, ValueType, camel
 
 _NAMES = {
     Kind.STRING: "a string",
@@ -59,7 +59,7 @@ def _is_given(field: Field, given: Mapping[str, Any], path: str, problems: list[
     return False
 
 
-def _value(shape: Shape, given: Any, path: str, problems: list[Problem]) -> Any:
+def _value(shape: ValueType, given: Any, path: str, problems: list[Problem]) -> Any:
     if isinstance(given, pulumi.Output | Unknown):
         return _output(shape, given, path, problems)
     wrong = _wrong(shape, given)
@@ -86,7 +86,7 @@ def _value(shape: Shape, given: Any, path: str, problems: list[Problem]) -> Any:
     return shape.made(given) if shape.made else given
 
 
-def _output(shape: Shape, given: Any, path: str, problems: list[Problem]) -> Any:
+def _output(shape: ValueType, given: Any, path: str, problems: list[Problem]) -> Any:
     if not shape.late and shape.kind is not Kind.ANY:
         rule = "must be a plain value: an output, which a preview may not know, or a secret was given"
         fix = "Give the value itself, such as a constant or a plain setting of the stack."
@@ -97,7 +97,7 @@ def _output(shape: Shape, given: Any, path: str, problems: list[Problem]) -> Any
     return output.apply(int) if shape.kind is Kind.INTEGER else output
 
 
-def _wrong(shape: Shape, given: Any) -> tuple[str, str] | None:
+def _wrong(shape: ValueType, given: Any) -> tuple[str, str] | None:
     """Rule and fix of a value of another type, None for one of this type."""
     fits: bool
     match shape.kind:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from plugin.exposed import EXPOSED, NAME, component
-from plugin.shapes import Field, Kind, Record, Shape, arguments, camel, outputs
+from plugin.shapes import Field, Kind, Record, ValueType, arguments, camel, outputs
 
 FILE = Path(__file__).with_name("schema.json")
 """The schema that the plugin answers with: to make it, the SDKs of all clouds are imported (10 s)."""
@@ -84,12 +84,12 @@ def type_name(one: Record) -> str:
     return f"{name}Settings" if name in EXPOSED else name
 
 
-def _property(shape: Shape, description: str, *, plain: bool) -> dict[str, Any]:
+def _property(shape: ValueType, description: str, *, plain: bool) -> dict[str, Any]:
     text = {"description": description} if description else {}
     return {**text, **_type(shape, plain=plain and not shape.late)}
 
 
-def _type(shape: Shape, *, plain: bool) -> dict[str, Any]:
+def _type(shape: ValueType, *, plain: bool) -> dict[str, Any]:
     """A type of the schema; what is not `plain` may be an output of another resource."""
     mark = {"plain": True} if plain else {}
     match shape.kind:
@@ -107,7 +107,7 @@ def _type(shape: Shape, *, plain: bool) -> dict[str, Any]:
     return {"type": shape.kind.value, **mark}
 
 
-def _inner(shape: Shape, *, plain: bool) -> dict[str, Any]:
+def _inner(shape: ValueType, *, plain: bool) -> dict[str, Any]:
     assert shape.inner
     return _type(shape.inner, plain=plain and not shape.inner.late)
 
@@ -127,7 +127,7 @@ def _nested(records: list[Record]) -> Iterator[tuple[str, Record]]:
 
 
 def _record_of(one: Field) -> Record | None:
-    shape: Shape | None = one.shape
+    shape: ValueType | None = one.shape
     while shape:
         if shape.record:
             return shape.record

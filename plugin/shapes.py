@@ -50,7 +50,7 @@ class UnsupportedTypeError(Exception):
 
 
 @dataclass(frozen=True)
-class Shape:
+class ValueType:
     """A type: `inner` of a list or map, `record` of an object, `choices` of a string.
 
     `late` values may be outputs of other resources, which are unknown in a preview; others must be plain.
@@ -58,7 +58,7 @@ class Shape:
 
     kind: Kind
     late: bool = False
-    inner: "Shape | None" = None
+    inner: "ValueType | None" = None
     record: "Record | None" = None
     choices: tuple[str, ...] = ()
     made: type | None = None
@@ -70,7 +70,7 @@ class Field:
     """A property: its name in Python, its type and its docstring."""
 
     name: str
-    shape: Shape
+    shape: ValueType
     required: bool
     text: str
 
@@ -135,14 +135,14 @@ def outputs(component: type[pulumi.ComponentResource]) -> Record:
     return Record(component.__name__, _text(component.__doc__), _cloud(component), fields)
 
 
-def _field_shape(hint: Any, owner: type, name: str) -> Shape:
+def _field_shape(hint: Any, owner: type, name: str) -> ValueType:
     try:
         return _shape(hint)
     except UnsupportedTypeError as error:
         raise UnsupportedTypeError(f"{owner.__name__}.{name}: {error}") from None
 
 
-def _shape(hint: Any) -> Shape:
+def _shape(hint: Any) -> ValueType:
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (NotRequired, Required):
         return _shape(parts[0])
@@ -154,25 +154,25 @@ def _shape(hint: Any) -> Shape:
     if _without_none(hint) is not hint:
         return _shape(_without_none(hint))
     if origin in (list, Sequence):
-        return Shape(Kind.LIST, inner=_shape(parts[0]))
+        return ValueType(Kind.LIST, inner=_shape(parts[0]))
     if origin in (dict, Mapping) and (parts[0] is str or get_origin(parts[0]) is Literal):
-        return Shape(Kind.MAP, inner=_shape(parts[1]))
+        return ValueType(Kind.MAP, inner=_shape(parts[1]))
     if origin is Literal and all(isinstance(one, str) for one in parts):
-        return Shape(Kind.STRING, choices=parts)
+        return ValueType(Kind.STRING, choices=parts)
     if hint in _SCALARS:
-        return Shape(_SCALARS[hint])
+        return ValueType(_SCALARS[hint])
     if hint is Any or hint is object:
-        return Shape(Kind.ANY)
+        return ValueType(Kind.ANY)
     if is_typeddict(hint):
-        return Shape(Kind.RECORD, record=record(hint))
+        return ValueType(Kind.RECORD, record=record(hint))
     if is_dataclass(hint) and isinstance(hint, type):
-        return Shape(Kind.RECORD, record=record(hint), made=hint)
+        return ValueType(Kind.RECORD, record=record(hint), made=hint)
     if isinstance(hint, type) and issubclass(hint, Enum):
-        return Shape(Kind.STRING, choices=tuple(str(one.value) for one in hint), made=hint)
+        return ValueType(Kind.STRING, choices=tuple(str(one.value) for one in hint), made=hint)
     raise UnsupportedTypeError(f"{hint} has no counterpart in a schema")
 
 
-def _late(shape: Shape) -> Shape:
+def _late(shape: ValueType) -> ValueType:
     return replace(shape, late=True)
 
 
