@@ -87,8 +87,11 @@ class RedundantSteps:
         self.size = SIZE if group.cuda else SIZE_CPU
         self.dtype = torch.bfloat16 if group.cuda else torch.float32
         dice = torch.Generator().manual_seed(self.size)  # on the CPU: the same numbers for all devices
-        drawn = (torch.randn(self.size, self.size, generator=dice) for _ in range(INPUTS + 1))
-        *self.inputs, self.weights = (matrix.to(group.device, self.dtype) for matrix in drawn)
+        drawn = list[Tensor]()
+        for _ in range(INPUTS + 1):
+            drawn.append(torch.randn(self.size, self.size, generator=dice).to(group.device, self.dtype))
+            group.beat()
+        *self.inputs, self.weights = drawn
         self.sums = torch.zeros(STEPS, dtype=torch.int64, device=group.device)
         self.steps = self.wrong = 0
         self.work()
@@ -154,12 +157,13 @@ def _files(context: ProbeContext) -> tuple[tuple[int, ...], Mapping[str, tuple[f
     for target in throughput.targets(context) if group.local_rank == 0 else ():
         folder = Path(target.path) / throughput.fresh_name()
         try:
-            found |= {f"{target.name}.{kind}": rate for kind, rate in _operations(folder)}
+            for kind, rate in _operations(folder):
+                found[f"{target.name}.{kind}"] = rate
+                group.beat()
         except OSError as error:
             found[f"{target.name}: refused, {error.strerror}"] = None
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        group.beat()
     every = [item for item in group.gather((group.node, found) if group.local_rank == 0 else None) if item]
     kinds = sorted({kind for _, rates in every for kind in rates})
     return tuple(node for node, _ in every), {
