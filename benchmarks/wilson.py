@@ -41,7 +41,9 @@ def clopper_pearson(successes: int, trials: int, alpha: float = 0.05) -> tuple[f
     if not 0 < alpha < 1:
         raise ValueError(f"alpha: got {alpha}; must lie between 0 and 1")
     low = 0.0 if successes == 0 else _solved(lambda p: 1 - _at_most(successes - 1, trials, p), alpha / 2)
-    high = 1.0 if successes == trials else 1 - _solved(lambda p: _at_most(successes, trials, 1 - p), alpha / 2)
+    high = (
+        1.0 if successes == trials else 1 - _solved(lambda p: _at_most(successes, trials, 1 - p), alpha / 2)
+    )
     return low, high
 
 
