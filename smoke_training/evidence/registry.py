@@ -21,6 +21,8 @@ class Record:
     kind: ClassVar[str]
 
 
+UNREADABLE = 100  # lines that are reported
+
 R = TypeVar("R", bound=Record)
 
 KINDS: dict[str, type[Record]] = {}
@@ -85,7 +87,10 @@ def parse(lines: Iterable[str]) -> Evidence:
         try:
             found.records.append(_record(json.loads(line)))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            found.unreadable.append(f"evidence line {number}: {type(error).__name__}: {error}")
+            if len(found.unreadable) < UNREADABLE:
+                found.unreadable.append(f"evidence line {number}: {type(error).__name__}: {error}"[:1000])
+            elif not found.records:  # something else, however long
+                return found
     return found
 
 

@@ -24,6 +24,7 @@ BYTES = {
     "int8": 1, "uint8": 1, "char": 1, "f8e4m3": 1, "f8e5m2": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "half": 2,
     "bfloat16": 2, "int": 4, "int32": 4, "uint32": 4, "float": 4, "int64": 8, "uint64": 8, "double": 8,
 }  # fmt: skip
+_NOTED = ("nranks", *(f" {name} " for name in BYTES))  # of the many lines that NCCL_DEBUG=INFO prints
 _NAMES = {"all_reduce": ALL_REDUCE, "all_gather": ALL_GATHER, "reduce_scatter": REDUCE_SCATTER}
 _NAMES |= {"alltoall": ALL_TO_ALL}
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -163,6 +164,8 @@ def parse(lines: Iterable[str]) -> list[Test]:
     tests, open_row = [Test()], ""
     averages: list[float] = []
     for number, raw in enumerate(itertools.chain([first], source), 1):
+        if "NCCL INFO" in raw and not any(word in raw for word in _NOTED):
+            continue
         line = _COLOUR.sub("", raw).replace("|", " ")
         if "rccl" in line.lower() and _RCCL.search(line):
             raise DocumentError([f"line {number}: output of RCCL, not of NCCL; the references are of NCCL"])

@@ -120,3 +120,12 @@ def test_nothing_to_judge_is_a_usage_error(capsys: pytest.CaptureFixture[str], t
         assert left.value.code == 3
     assert cli.main(["judge", "--nccl-tests", str(tmp_path / "absent")]) == 3
     assert "No such file" in capsys.readouterr().err
+
+
+def test_a_large_log_of_something_else_is_given_up_early(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "large.log"
+    path.write_text("node-a [0] NCCL INFO Channel 00/0\n" * 200_000)
+    code, said = judge(capsys, path)
+    assert code == 3 and "--nccl-tests" in said
