@@ -16,5 +16,10 @@ def prefixes(project: str, stack: str) -> tuple[str, ...]:
         f".pulumi/stacks/{project}/{stack}.",
         f".pulumi/history/{project}/{stack}/",
         f".pulumi/backups/{project}/{stack}/",
-        f".pulumi/locks/organization/{project}/{stack}/",
+        locks(project, stack),
     )
+
+
+def locks(project: str, stack: str) -> str:
+    """Beginning of the names of a stack's locks."""
+    return f".pulumi/locks/organization/{project}/{stack}/"

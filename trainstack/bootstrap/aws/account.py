@@ -61,12 +61,11 @@ class Role:
 
 
 @dataclass(frozen=True)
-class ClientAccount:
-    """Resources that an administrator creates in the account of a client's stacks."""
+class AccountNames:
+    """Names of what an administrator creates in the account of a client's stacks."""
 
     client: str
     place: BootstrapPlace
-    trust: AgencyRole | Pipeline
     project: str
     """The project of Pulumi, which names of objects of the state have."""
 
@@ -101,13 +100,25 @@ class ClientAccount:
         return [f"arn:aws:s3:::{self.bucket}", f"arn:aws:s3:::{self.bucket}/*"]
 
     @property
-    def unbounded(self) -> list[str]:
-        """Stacks whose deployer can create roles without a boundary."""
-        return [spec.name for spec in self.place.specs if not _of(spec).permissions_boundary]
+    def budget(self) -> str:
+        """The budget of all stacks."""
+        return f"trainstack-{self.client}"
 
     def role(self, spec: StackSpec) -> str:
         """The deployer of a stack, whose name is none that the stack gives."""
         return f"deployer-{sanitize(spec.name, max_length=55)}"
+
+
+@dataclass(frozen=True)
+class ClientAccount(AccountNames):
+    """Resources that an administrator creates in the account of a client's stacks."""
+
+    trust: AgencyRole | Pipeline
+
+    @property
+    def unbounded(self) -> list[str]:
+        """Stacks whose deployer can create roles without a boundary."""
+        return [spec.name for spec in self.place.specs if not _of(spec).permissions_boundary]
 
     def roles(self, key: Any) -> list[Role]:
         """Deployers, and what previews and nightly checks of a pipeline log in as.
@@ -129,7 +140,11 @@ class ClientAccount:
                 found = readers.statements(self.place.specs, audits=name == "nightly")
                 documents = rights.policies([*read, *found])
                 made.append(
-                    Role(f"trainstack-{self.client}-{name}", self._federated(self.trust, those), documents)
+                    Role(
+                        f"trainstack-{self.client}-{name}",
+                        federated(self.place.name, self.trust, those),
+                        documents,
+                    )
                 )
         return made
 
@@ -143,26 +158,8 @@ class ClientAccount:
                 "Condition": {"StringEquals": {"sts:ExternalId": self.trust.external_id}},
             }
         else:
-            return self._federated(self.trust, (self.trust.subject(spec.name),))
+            return federated(self.place.name, self.trust, (self.trust.subject(spec.name),))
         return _document(statement)
-
-    def _federated(self, trust: Pipeline, subjects: tuple[str, ...]) -> Document:
-        """The trust policy of a role of a pipeline."""
-        host = trust.issuer.removeprefix("https://")
-        subject: Document = {f"{host}:sub": subjects[0] if len(subjects) == 1 else [*subjects]}
-        audience: Document = {f"{host}:aud": trust.audience}
-        patterns = any("*" in one for one in subjects)
-        condition = {"StringEquals": audience} | (
-            {"StringLike": subject} if patterns else {"StringEquals": audience | subject}
-        )
-        return _document(
-            {
-                "Effect": "Allow",
-                "Principal": {"Federated": f"arn:aws:iam::{self.place.name}:oidc-provider/{host}"},
-                "Action": "sts:AssumeRoleWithWebIdentity",
-                "Condition": condition,
-            }
-        )
 
     def rights(self, spec: StackSpec, key: Any) -> list[Document]:
         """Policies of a deployer; `key`: reference to the ARN of the state's key."""
@@ -242,6 +239,25 @@ class ClientAccount:
         return self.place.emails[:_ADDRESSES]
 
 
+def federated(account: str, trust: Pipeline, subjects: tuple[str, ...]) -> Document:
+    """The trust policy of a role of a pipeline."""
+    host = trust.issuer.removeprefix("https://")
+    subject: Document = {f"{host}:sub": subjects[0] if len(subjects) == 1 else [*subjects]}
+    audience: Document = {f"{host}:aud": trust.audience}
+    patterns = any("*" in one for one in subjects)
+    condition = {"StringEquals": audience} | (
+        {"StringLike": subject} if patterns else {"StringEquals": audience | subject}
+    )
+    return _document(
+        {
+            "Effect": "Allow",
+            "Principal": {"Federated": f"arn:aws:iam::{account}:oidc-provider/{host}"},
+            "Action": "sts:AssumeRoleWithWebIdentity",
+            "Condition": condition,
+        }
+    )
+
+
 def account(client: str, place: BootstrapPlace, trust: Trust) -> ClientAccount:
     """The account of a place. Raises UserError for a trust of another cloud."""
     if not isinstance(trust, AgencyRole | Pipeline):
@@ -250,7 +266,12 @@ def account(client: str, place: BootstrapPlace, trust: Trust) -> ClientAccount:
         raise UserError(
             [Problem("--agency-member", trust.member, rule, fix, code="bootstrap-trust-of-other-cloud")]
         )
-    return ClientAccount(sanitize(client, max_length=39), place, trust, client)
+    return ClientAccount(short(client), place, client, trust)
+
+
+def short(client: str) -> str:
+    """The client in names of resources."""
+    return sanitize(client, max_length=39)
 
 
 def _of(spec: StackSpec) -> AwsSpec:

@@ -118,7 +118,7 @@ def _budget(account: ClientAccount) -> dict[str, Any]:
         for kind in ("ACTUAL", "FORECASTED")
     ]
     budget = {
-        "BudgetName": f"trainstack-{account.client}",
+        "BudgetName": account.budget,
         "BudgetType": "COST",
         "TimeUnit": "MONTHLY",
         "BudgetLimit": {"Amount": account.place.monthly_usd, "Unit": "USD"},

@@ -117,7 +117,7 @@ def _bucket(account: ClientAccount) -> dict[str, Any]:
 
 def _budget(account: ClientAccount) -> dict[str, Any]:
     return {
-        "name": f"trainstack-{account.client}",
+        "name": account.budget,
         "budget_type": "COST",
         "time_unit": "MONTHLY",
         "limit_amount": f"{account.place.monthly_usd:.2f}",

@@ -23,7 +23,7 @@ STATE_ROLE = "roles/storage.objectUser"
 STATE_READER = "roles/storage.objectViewer"
 KEY_ROLE = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 KEY_READER = "roles/cloudkms.cryptoKeyDecrypter"
-_FEDERATED = "roles/iam.workloadIdentityUser"
+FEDERATED = "roles/iam.workloadIdentityUser"
 _LONGEST_SUBJECT = 127
 """Bytes of `google.subject` (Workload Identity Federation, "Attribute mappings")."""
 _READS = re.compile(r"\.(get|list|getIamPolicy)$")
@@ -60,12 +60,11 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class GcpProject:
-    """Resources that an administrator creates in the project of a client's stacks."""
+class ProjectNames:
+    """Names of what an administrator creates in the project of a client's stacks."""
 
     client: str
     place: BootstrapPlace
-    trust: AgencyMember | Pipeline
     project: str
     """The project of Pulumi, which names of objects of the state have."""
 
@@ -81,16 +80,6 @@ class GcpProject:
         return f"{ring}/cryptoKeys/{KEY}"
 
     @property
-    def apis(self) -> list[str]:
-        """APIs of the stacks and of the setup."""
-        return sorted({*_APIS, *(one for spec in self.place.specs for one in apis.wanted_by(spec))})
-
-    @property
-    def billing_accounts(self) -> list[str]:
-        """Ids of the accounts in which stacks keep budgets."""
-        return sorted({_of(spec).billing_account for spec in self.place.specs})
-
-    @property
     def pool(self) -> str:
         """The workload identity pool, of 4 to 32 characters."""
         return sanitize(f"trainstack-{self.client}", max_length=32)
@@ -102,14 +91,6 @@ class GcpProject:
     def email(self, account: str) -> str:
         """The address of a service account."""
         return f"{account}@{self.place.name}.iam.gserviceaccount.com"
-
-    def role(self, spec: StackSpec) -> str:
-        """The id of a stack's custom role: letters, digits, periods and underscores."""
-        return "trainstack_" + re.sub(r"[^a-z0-9]", "_", sanitize(spec.name, max_length=50))
-
-    def rights(self, spec: StackSpec) -> list[str]:
-        """Permissions of a deployer on the project: its stack's, and those of `preflight`."""
-        return sorted({*permissions(spec), *rights()["project"]})
 
     def attributes(self, trust: Pipeline) -> dict[str, str]:
         """Claims of a token that the pool keeps; a subject of GitLab gets the environment of its job.
@@ -129,6 +110,47 @@ class GcpProject:
         subject = trust.subject(spec.name)
         return subject if trust.by_environment else f"{subject}:environment:{environment(spec.name)}"
 
+    def condition(self, trust: Pipeline) -> str:
+        """The condition on tokens: this repository, and the subjects of its deployments, previews and checks.
+
+        Those of GitLab's previews are of any branch.
+
+        Source: Google Cloud documentation, "Configure Workload Identity Federation with deployment
+        pipelines".
+        """
+        claim = self.attributes(trust)["attribute.repository"]
+        repository = f"{claim} == '{trust.repository}'"
+        if any("*" in one for one in trust.previews):
+            return f"{repository} && assertion.ref_type == 'branch'"
+        deployers = {trust.subject(spec.name) for spec in self.place.specs}
+        listed = ", ".join(f"'{one}'" for one in sorted({*deployers, *trust.previews, trust.main}))
+        return f"{repository} && assertion.sub in [{listed}]"
+
+
+@dataclass(frozen=True)
+class GcpProject(ProjectNames):
+    """Resources that an administrator creates in the project of a client's stacks."""
+
+    trust: AgencyMember | Pipeline
+
+    @property
+    def apis(self) -> list[str]:
+        """APIs of the stacks and of the setup."""
+        return sorted({*_APIS, *(one for spec in self.place.specs for one in apis.wanted_by(spec))})
+
+    @property
+    def billing_accounts(self) -> list[str]:
+        """Ids of the accounts in which stacks keep budgets."""
+        return sorted({_of(spec).billing_account for spec in self.place.specs})
+
+    def role(self, spec: StackSpec) -> str:
+        """The id of a stack's custom role: letters, digits, periods and underscores."""
+        return "trainstack_" + re.sub(r"[^a-z0-9]", "_", sanitize(spec.name, max_length=50))
+
+    def rights(self, spec: StackSpec) -> list[str]:
+        """Permissions of a deployer on the project: its stack's, and those of `preflight`."""
+        return sorted({*permissions(spec), *rights()["project"]})
+
     def identities(self) -> list[Identity]:
         """Deployers, and what previews and nightly checks of a pipeline log in as."""
         made = [self._deployer(spec) for spec in self.place.specs]
@@ -143,7 +165,7 @@ class GcpProject:
 
     def _deployer(self, spec: StackSpec) -> Identity:
         if isinstance(self.trust, Pipeline):
-            members, use = (f"/subject/{self.subject(self.trust, spec)}",), _FEDERATED
+            members, use = (f"/subject/{self.subject(self.trust, spec)}",), FEDERATED
         else:
             members, use = (self.trust.member,), "roles/iam.serviceAccountTokenCreator"
         objects = f"projects/_/buckets/{self.bucket}/objects/"
@@ -164,24 +186,8 @@ class GcpProject:
         )
         return Identity(
             sanitize(f"{name}-{self.client}", max_length=30), f"Reader of {self.client}, {name}", role, reads,
-            members, _FEDERATED, ((STATE_READER, ""),), KEY_READER, deploys=False,
+            members, FEDERATED, ((STATE_READER, ""),), KEY_READER, deploys=False,
         )  # fmt: skip
-
-    def condition(self, trust: Pipeline) -> str:
-        """The condition on tokens: this repository, and the subjects of its deployments, previews and checks.
-
-        Those of GitLab's previews are of any branch.
-
-        Source: Google Cloud documentation, "Configure Workload Identity Federation with deployment
-        pipelines".
-        """
-        claim = self.attributes(trust)["attribute.repository"]
-        repository = f"{claim} == '{trust.repository}'"
-        if any("*" in one for one in trust.previews):
-            return f"{repository} && assertion.ref_type == 'branch'"
-        deployers = {trust.subject(spec.name) for spec in self.place.specs}
-        listed = ", ".join(f"'{one}'" for one in sorted({*deployers, *trust.previews, trust.main}))
-        return f"{repository} && assertion.sub in [{listed}]"
 
 
 def principal(pool: str, who: str) -> str:
@@ -197,7 +203,7 @@ def project(client: str, place: BootstrapPlace, trust: Trust) -> GcpProject:
         raise UserError(
             [Problem("--agency-role", trust.arn, rule, fix, code="bootstrap-trust-of-other-cloud")]
         )
-    made = GcpProject(sanitize(client, max_length=39), place, trust, client)
+    made = GcpProject(short(client), place, client, trust)
     if isinstance(trust, Pipeline):
         longest = max((made.subject(trust, spec) for spec in place.specs), key=len)
         if len(longest) > _LONGEST_SUBJECT:
@@ -207,6 +213,11 @@ def project(client: str, place: BootstrapPlace, trust: Trust) -> GcpProject:
                 [Problem("--gitlab", trust.repository, rule, fix, code="bootstrap-subject-too-long")]
             )
     return made
+
+
+def short(client: str) -> str:
+    """The client in names of resources."""
+    return sanitize(client, max_length=39)
 
 
 def _of(spec: StackSpec) -> GcpSpec:

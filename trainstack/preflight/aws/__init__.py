@@ -70,14 +70,19 @@ UP_CHECKS: Final[Mapping[str, Check]] = {"quotas-of-up": quotas.enough}
 """Checks that only `up` makes; `preflight` makes stricter ones."""
 
 
-def checks_of(account: Account) -> Mapping[str, Check]:
-    """The checks for the layout of a stack."""
-    return JOB_CHECKS if isinstance(account.layout, SmallLayout) else CHECKS
+def checks_of(account: Account, further: Mapping[str, Check] | None = None) -> Mapping[str, Check]:
+    """The checks for the layout of a stack, and further ones for its folder."""
+    own = JOB_CHECKS if isinstance(account.layout, SmallLayout) else CHECKS
+    return {**own, **(further or {})}
 
 
-def ask(account: Account, only: Collection[str] | None = None) -> list[Answer]:
+def ask(
+    account: Account, only: Collection[str] | None = None, further: Mapping[str, Check] | None = None
+) -> list[Answer]:
     """Run the identity check and those named in `only`, in their order; without it all of `preflight`."""
-    known = checks_of(account) if only is None else {**checks_of(account), **UP_CHECKS}
+    known = checks_of(account, further)
+    if only is not None:
+        known = {**known, **UP_CHECKS}
     try:
         who = list(answered(IDENTITY, identity.caller, account))
         if any(answer.state is not State.READY for answer in who):

@@ -1,6 +1,7 @@
 """Preflight checks and quotas of a stack on AWS."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from infra.catalog.aws import quotas as limits
 from infra.errors import Problem, UserError
@@ -10,6 +11,9 @@ from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from trainstack.preflight.aws.needs import needs
 from trainstack.preflight.deployment import Preflight, unsupported
 from trainstack.preflight.shortfalls import Short
+
+if TYPE_CHECKING:  # slow to import
+    from trainstack.preflight.aws import Check
 
 # Failures that `up` would hit late. A caller without the right to check them can deploy all the same.
 _BEFORE_UP = (
@@ -26,8 +30,8 @@ _BEFORE_UP = (
 _BEFORE_UP_JOBS = ("quotas-of-up",)
 
 
-def preflight_of(spec: StackSpec) -> Preflight:
-    """The checks of a stack, with the credentials of the environment. Raises UserError."""
+def preflight_of(spec: StackSpec, further: "Mapping[str, Check] | None" = None) -> Preflight:
+    """The checks of a stack, and further ones, with the credentials of the environment. Raises UserError."""
     from infra.clouds.aws import login  # noqa: PLC0415 - slow to import
     from trainstack.preflight.aws import IDENTITY, ask, checks_of, quotas  # noqa: PLC0415
     from trainstack.preflight.aws.account import Account  # noqa: PLC0415
@@ -43,9 +47,9 @@ def preflight_of(spec: StackSpec) -> Preflight:
     return Preflight(
         f"account {on.account_id}",
         IDENTITY,
-        tuple(checks_of(account)),
+        tuple(checks_of(account, further)),
         _BEFORE_UP_JOBS if isinstance(layout, SmallLayout) else _BEFORE_UP,
-        lambda only: ask(account, only),
+        lambda only: ask(account, only, further),
         lambda: quotas.left(account),
     )
 

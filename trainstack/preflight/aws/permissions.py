@@ -35,7 +35,7 @@ def deploying(account: Account) -> Iterator[Answer]:
     some resources are reported as denied.
     """
     caller = account.client("sts").get_caller_identity()["Arn"]
-    me, arn = principal(caller), _source(account, caller)
+    me, arn = principal(caller), source(account, caller)
     if arn is None:
         fix = "Deploy as a role of the account, such as one of a permission set; or --skip permissions."
         yield Answer(_CHECK, State.UNKNOWN, f"IAM simulates policies of roles and users, not {caller}", fix)
@@ -63,7 +63,7 @@ def deploying(account: Account) -> Iterator[Answer]:
         yield Answer(_CHECK, State.READY, f"{len(actions(account.spec))} actions are allowed to {me}")
 
 
-def _source(account: Account, caller: str) -> str | None:
+def source(account: Account, caller: str) -> str | None:
     """The ARN whose policies are simulated; None for a root user and for federated users.
 
     That of a session (`sts::...:assumed-role/`) is refused: "Invalid Entity Arn" (amazon-ecs-exec-checker

@@ -68,14 +68,17 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
 }
 
 
-def checks_of(project: Project) -> Mapping[str, Check]:
-    """The checks for the layout of a stack."""
-    return JOB_CHECKS if isinstance(project.layout, SmallLayout) else CHECKS
+def checks_of(project: Project, further: Mapping[str, Check] | None = None) -> Mapping[str, Check]:
+    """The checks for the layout of a stack, and further ones for its folder."""
+    own = JOB_CHECKS if isinstance(project.layout, SmallLayout) else CHECKS
+    return {**own, **(further or {})}
 
 
-def ask(project: Project, only: Collection[str] | None = None) -> list[Answer]:
+def ask(
+    project: Project, only: Collection[str] | None = None, further: Mapping[str, Check] | None = None
+) -> list[Answer]:
     """Run the identity check and those named in `only`, in their order; without it all."""
-    known = checks_of(project)
+    known = checks_of(project, further)
     try:
         who = list(answered(IDENTITY, identity.caller, project))
         if any(answer.state is not State.READY for answer in who):

@@ -1,6 +1,7 @@
 """Preflight checks and quotas of a stack on Google Cloud."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from infra.catalog.gcp import quotas as limits
 from infra.errors import Problem, UserError
@@ -10,6 +11,9 @@ from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from trainstack.preflight.deployment import Preflight, unsupported
 from trainstack.preflight.gcp.needs import needs
 from trainstack.preflight.shortfalls import Short
+
+if TYPE_CHECKING:  # slow to import
+    from trainstack.preflight.gcp import Check
 
 _ATTEMPTS = 4
 """Of each request to Google Cloud, before throttling counts as no response."""
@@ -26,8 +30,8 @@ _BEFORE_UP = (
 _BEFORE_UP_JOBS = ("billing", "apis", "organization-policies")
 
 
-def preflight_of(spec: StackSpec) -> Preflight:
-    """The checks of a stack, with the credentials of the environment. Raises UserError."""
+def preflight_of(spec: StackSpec, further: "Mapping[str, Check] | None" = None) -> Preflight:
+    """The checks of a stack, and further ones, with the credentials of the environment. Raises UserError."""
     from infra.clouds.gcp import login  # noqa: PLC0415 - slow to import
     from trainstack.preflight.gcp import IDENTITY, ask, checks_of, quotas  # noqa: PLC0415
     from trainstack.preflight.gcp.project import Project  # noqa: PLC0415
@@ -43,9 +47,9 @@ def preflight_of(spec: StackSpec) -> Preflight:
     return Preflight(
         f"project {on.project}",
         IDENTITY,
-        tuple(checks_of(project)),
+        tuple(checks_of(project, further)),
         _BEFORE_UP_JOBS if isinstance(layout, SmallLayout) else _BEFORE_UP,
-        lambda only: ask(project, only),
+        lambda only: ask(project, only, further),
         lambda: quotas.left(project),
     )
 

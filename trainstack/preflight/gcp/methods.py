@@ -15,6 +15,7 @@ _COMPUTE: Final = "https://compute.googleapis.com/compute/v1/projects/{project}"
 _BILLING: Final = "https://cloudbilling.googleapis.com/v1"
 _CRM: Final = "https://cloudresourcemanager.googleapis.com/v3"
 _GKE: Final = "https://container.googleapis.com/v1"
+_IAM: Final = "https://iam.googleapis.com/v1"
 _PUBSUB: Final = "https://pubsub.googleapis.com/v1"
 _QUOTAS: Final = "https://cloudquotas.googleapis.com/v1"
 _RESERVATION: Final = f"{_COMPUTE}/zones/{{zone}}/reservations/{{reservation}}"
@@ -77,10 +78,21 @@ METHODS: Final[Mapping[str, ApiMethod]] = {
     "container.projects.locations.getServerConfig": ApiMethod(
         f"{_GKE}/{{name}}/serverConfig", right="container.clusters.list"
     ),
+    "essentialcontacts.projects.contacts.list": ApiMethod(
+        "https://essentialcontacts.googleapis.com/v1/{parent}/contacts",
+        page={"pageSize": 100},
+        right="essentialcontacts.contacts.list",
+    ),
     "file.projects.locations.instances.list": ApiMethod(
         "https://file.googleapis.com/v1/{parent}/instances",
         page={"pageSize": 1000},
         right="file.instances.list",
+    ),
+    "iam.projects.locations.workloadIdentityPools.providers.get": ApiMethod(
+        f"{_IAM}/{{name}}", right="iam.workloadIdentityPoolProviders.get"
+    ),
+    "iam.projects.serviceAccounts.getIamPolicy": ApiMethod(
+        f"{_IAM}/{{resource}}:getIamPolicy", "POST", right="iam.serviceAccounts.getIamPolicy"
     ),
     "monitoring.projects.notificationChannels.list": ApiMethod(
         "https://monitoring.googleapis.com/v3/{name}/notificationChannels",
@@ -103,5 +115,8 @@ METHODS: Final[Mapping[str, ApiMethod]] = {
         "https://serviceusage.googleapis.com/v1/{parent}/services",
         page={"pageSize": 200},
         right="serviceusage.services.list",
+    ),
+    "storage.buckets.get": ApiMethod(
+        "https://storage.googleapis.com/storage/v1/b/{bucket}", right="storage.buckets.get"
     ),
 }

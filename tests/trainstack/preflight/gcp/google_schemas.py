@@ -35,13 +35,16 @@ ROOTS: Final = {
         "ZoneList",
     ),
     "container.v1": ("Cluster", "ServerConfig"),
+    "essentialcontacts.v1": ("GoogleCloudEssentialcontactsV1ListContactsResponse",),
     "file.v1": ("ListInstancesResponse",),
+    "iam.v1": ("Policy", "WorkloadIdentityPoolProvider"),
     "monitoring.v3": ("ListNotificationChannelsResponse",),
     "oauth2.v2": ("Userinfo",),
     "orgpolicy.v2": ("GoogleCloudOrgpolicyV2Policy",),
     "pubsub.v1": ("ListTopicsResponse", "Policy"),
     "secretmanager.v1": ("SecretVersion",),
     "serviceusage.v1": ("ListServicesResponse",),
+    "storage.v1": ("Bucket",),
 }
 _STRINGS: Final = {"*": "string"}
 _CONFIG: Final = {

@@ -28,6 +28,8 @@ from tests.trainstack.preflight.gcp.asking import (
     refused,
     spec,
 )
+from trainstack.bootstrap.gcp.checks import checks_of as checks_of_setup
+from trainstack.bootstrap.setup import ClientSetup
 from trainstack.cli.app import app
 from trainstack.preflight import machine
 from trainstack.preflight.deployment import require_ready
@@ -238,7 +240,8 @@ def test_the_documented_roles_allow_every_request_and_nothing_else() -> None:
     assert asked == {method.right for method in METHODS.values() if method.right} | {
         "serviceusage.services.use"
     }
-    sources = (ROOT / "trainstack" / "preflight" / "gcp").glob("*.py")
+    checks = ROOT / "trainstack" / "bootstrap" / "gcp" / "checks.py"
+    sources = [*(ROOT / "trainstack" / "preflight" / "gcp").glob("*.py"), checks]
     code = "".join(path.read_text() for path in sources if path.name != "methods.py")
     named = {
         f"compute.{kind}.aggregatedList" for kind in ("machineTypes", "acceleratorTypes")
@@ -248,6 +251,14 @@ def test_the_documented_roles_allow_every_request_and_nothing_else() -> None:
 
 def test_the_documented_checks_are_those_that_are_made() -> None:
     text = (ROOT / "docs" / "reference" / "preflight.md").read_text().partition("## Google Cloud")[2]
-    rows = re.findall(r"^\| (`[^|]*`) \|", text, re.MULTILINE)
-    named = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
-    assert named == {IDENTITY, *CHECKS, *JOB_CHECKS}
+    parts = text.partition("## In the folder of a client")
+    named = [
+        {
+            name
+            for row in re.findall(r"^\| (`[^|]*`) \|", part, re.MULTILINE)
+            for name in re.findall(r"`([^`]+)`", row)
+        }
+        for part in (parts[0], parts[2])
+    ]
+    of_setup = checks_of_setup(ClientSetup("acme", None, ""))
+    assert named == [{IDENTITY, *CHECKS, *JOB_CHECKS}, {*of_setup}]

@@ -31,10 +31,13 @@ def read_secret(exported: "StackOutputs") -> dict[str, Any]:
 
 
 def preflight(spec: "StackSpec") -> "Preflight":
-    """The checks of the project. Raises UserError without a login."""
+    """The checks of the project, and in a client's folder of its setup. Raises UserError without a login."""
+    from infra.places import CLIENT  # noqa: PLC0415
+    from trainstack.bootstrap.gcp.checks import checks_of  # noqa: PLC0415 - slow to import
+    from trainstack.bootstrap.setup import setup_of  # noqa: PLC0415
     from trainstack.preflight.gcp.deployment import preflight_of  # noqa: PLC0415
 
-    return preflight_of(spec)
+    return preflight_of(spec, checks_of(setup_of(CLIENT)) if CLIENT else None)
 
 
 def beyond(spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) -> list["Short"]:

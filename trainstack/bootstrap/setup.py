@@ -1,0 +1,89 @@
+"""The setup that the folder of a client implies: its pipelines and the backend of its state."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from trainstack.bootstrap.stacks import client_name
+from trainstack.bootstrap.trust import GITHUB, GITLAB, Pipeline
+
+_FILES: Final = {GITHUB: ".github/workflows/trainstack.yml", GITLAB: ".gitlab-ci.yml"}
+_REMOTE = re.compile(
+    r"(?:https://(?:[^@/]+@)?|ssh://git@|git@)(?P<host>github\.com|gitlab\.com)[:/](?P<path>[^\s]+?)(?:\.git)?/?"
+)
+_GIT_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class ClientSetup:
+    """A client, and how its stacks are deployed."""
+
+    client: str
+    """The project of Pulumi."""
+    pipeline: Pipeline | None
+    """The pipeline of the folder's repository; None where it has none, or its repository is unknown."""
+    backend: str
+    """The address of the state; empty without a login."""
+
+    def command(self) -> str:
+        """The command that prints the setup."""
+        if self.pipeline is None:
+            return "trainstack bootstrap, with the options of its first use"
+        if self.pipeline.issuer == GITHUB:
+            return f"trainstack bootstrap --github {self.pipeline.repository}"
+        return f"trainstack bootstrap --gitlab {self.pipeline.repository} --branch {self.pipeline.branch}"
+
+    def bucket(self, scheme: str, default: str) -> str:
+        """The bucket of the backend if it is one of this scheme, such as `s3`; else the one of bootstrap."""
+        start = f"{scheme}://"
+        if not self.backend.startswith(start):
+            return default
+        return re.split(r"[/?]", self.backend.removeprefix(start))[0]
+
+
+def setup_of(
+    folder: Path, shell: Mapping[str, str] | None = None, remote: Callable[[Path], str] | None = None
+) -> ClientSetup:
+    """The setup of a client's folder; `remote` returns the address of its repository."""
+    variables = os.environ if shell is None else shell
+    return ClientSetup(
+        client_name(folder), _pipeline(folder, variables, remote or _origin), _backend(variables)
+    )
+
+
+def _pipeline(folder: Path, shell: Mapping[str, str], remote: Callable[[Path], str]) -> Pipeline | None:
+    if shell.get("GITHUB_REPOSITORY"):
+        return Pipeline(GITHUB, shell["GITHUB_REPOSITORY"])
+    if shell.get("CI_PROJECT_PATH") and shell.get("CI_SERVER_URL") == GITLAB:
+        return Pipeline(GITLAB, shell["CI_PROJECT_PATH"], shell.get("CI_DEFAULT_BRANCH", "main"))
+    found = _REMOTE.fullmatch(remote(folder))
+    issuer = found and {"github.com": GITHUB, "gitlab.com": GITLAB}[found["host"]]
+    if found is None or issuer is None or not (folder / _FILES[issuer]).is_file():
+        return None
+    return Pipeline(issuer, found["path"])
+
+
+def _origin(folder: Path) -> str:
+    command = ["git", "-C", str(folder), "remote", "get-url", "origin"]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return run.stdout.strip()
+
+
+def _backend(shell: Mapping[str, str]) -> str:
+    """The backend of this shell, or of the last login (pulumi sdk/go/common/workspace/creds.go)."""
+    if shell.get("PULUMI_BACKEND_URL"):
+        return shell["PULUMI_BACKEND_URL"]
+    home = Path(shell.get("PULUMI_HOME") or Path(shell.get("HOME", ""), ".pulumi"))
+    folder = Path(shell.get("PULUMI_CREDENTIALS_PATH") or home)
+    try:
+        return str(json.loads((folder / "credentials.json").read_text(encoding="utf-8")).get("current") or "")
+    except (OSError, ValueError, AttributeError):
+        return ""
