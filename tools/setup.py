@@ -57,7 +57,7 @@ def run(command: list[str], why: str) -> None:
             except subprocess.TimeoutExpired:
                 notify(f"still {why}")
     if code:
-        raise golang.SetupError(f"{why} failed (exit {code}); see above, then run make again.")
+        raise golang.SetupError(f"{why} failed (exit {code}); see above.")
 
 
 def fingerprint() -> str:
@@ -77,7 +77,7 @@ def check_disk() -> None:
     if free < NEEDED_GB:
         raise golang.SetupError(
             f"{free:.1f} GB are free below {ROOT}, set-up needs about {NEEDED_GB} GB (PyTorch alone takes "
-            "4.7 GB). Free some space, then run make again."
+            "4.7 GB). Free some space."
         )
 
 
@@ -164,7 +164,7 @@ def main() -> int:
             prepare()
         except golang.SetupError as problem:
             golang.stop_building()
-            print(f"setup failed: {problem}", file=sys.stderr)
+            print(f"setup failed: {problem}\n{problem.fix}", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
             golang.stop_building()

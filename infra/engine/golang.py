@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from infra import places
+from infra.installation import repeat_command
 
 ROOT = places.PACKAGES
 TOOLS = ROOT / "tools"
@@ -21,9 +22,9 @@ _BUILDS: set[subprocess.Popen[str]] = set()
 class SetupError(Exception):
     """A needed program is missing or fails; `fix` is that of a command of `trainstack`."""
 
-    def __init__(self, text: str, fix: str = "Run `make setup`, then repeat the command.") -> None:
+    def __init__(self, text: str, fix: str = "") -> None:
         super().__init__(text)
-        self.fix = fix
+        self.fix = fix or f"Run `{repeat_command()}`, then repeat the command."
 
 
 def find_go() -> str | None:
@@ -35,7 +36,7 @@ def go(folder: Path, *arguments: str) -> str:
     """Run `go` in a module's folder; return its output. Raises SetupError if it fails or is missing."""
     command = find_go()
     if command is None:
-        raise SetupError(f"Go is required to build {folder.name}. Install Go 1.26, then run make again.")
+        raise SetupError(f"Go is required to build {folder.name}. Install Go 1.26.")
     # Garbage collection takes an eighth of the compiler's time; memory is not scarce.
     environment = {"GOGC": "400", **os.environ, "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
     with subprocess.Popen(
@@ -51,7 +52,7 @@ def go(folder: Path, *arguments: str) -> str:
     hint = (
         "Free some disk space" if "no space left" in last else "Check the network and the Go proxy settings"
     )
-    raise SetupError(f"go {arguments[0]} failed in {folder}:\n{last}\n{hint}, then run make again.")
+    raise SetupError(f"go {arguments[0]} failed in {folder}:\n{last}\n{hint}.")
 
 
 def build(folder: Path, target: Path, variables: str, *packages: str, tags: str = "") -> None:

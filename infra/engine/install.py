@@ -149,7 +149,7 @@ def build_from_source(python: Path, notify: Notify) -> Cli:
         raise SetupError(
             "no usable Pulumi CLI: none on PATH is new enough "
             f"(>= {'.'.join(map(str, MINIMUM))}, with its Python language host), its installer cannot be "
-            "reached, and there is no Go to build it with. Install Pulumi or Go 1.26, then run make again."
+            "reached, and there is no Go to build it with. Install Pulumi or Go 1.26."
         )
     folder = HOME / "bin"
     folder.mkdir(parents=True, exist_ok=True)
@@ -165,7 +165,7 @@ def build_from_source(python: Path, notify: Notify) -> Cli:
     draft.replace(folder / "pulumi")
     cli = probe(folder / "pulumi", "source")
     if cli is None:
-        raise SetupError(f"the CLI built at {folder / 'pulumi'} does not run; remove it and run make again")
+        raise SetupError(f"the CLI built at {folder / 'pulumi'} does not run; remove it")
     return choose(cli)
 
 

@@ -9,10 +9,12 @@ import psutil
 import pytest
 from packaging.requirements import Requirement
 
+from infra import installation, places
+from infra.engine.golang import SetupError
 from infra.errors import UserError
 from rehearsal.projects import run as project_run
 from tests.trainstack.cli.command import run
-from trainstack import cli, extras
+from trainstack import cli
 from trainstack.cli.operations import deployment, session
 
 # Imported under the name of the system that this is: they choose their parts by it.
@@ -92,10 +94,22 @@ def test_the_command_refuses_a_python_or_a_system_on_which_nothing_works(
 def test_a_missing_extra_is_installed_by_the_tool_that_made_the_environment(
     made_by: str, start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extras, "CHECKOUT", None)
+    monkeypatch.setattr(places, "CHECKOUT", None)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     (tmp_path / made_by).touch()
-    assert extras.install_command("rehearse").startswith(start)
+    assert installation.install_command("rehearse").startswith(start)
+
+
+def installed(folder: Path, origin: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation of version 1.2.3, with the record of its origin."""
+    made = folder / "trainstack-1.2.3.dist-info"
+    made.mkdir()
+    (made / "METADATA").write_text("Metadata-Version: 2.4\nName: trainstack\nVersion: 1.2.3\n")
+    if origin:
+        (made / "direct_url.json").write_text(json.dumps(origin))
+    monkeypatch.setattr(places, "CHECKOUT", None)
+    monkeypatch.setattr(sys, "prefix", str(folder))
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
 
 
 @pytest.mark.parametrize(
@@ -120,17 +134,56 @@ def test_an_extra_comes_from_where_the_package_came(
     origin: dict[str, object], wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Records of PEP 610."""
-    folder = tmp_path / "trainstack-1.2.3.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text("Metadata-Version: 2.4\nName: trainstack\nVersion: 1.2.3\n")
-    if origin:
-        (folder / "direct_url.json").write_text(json.dumps(origin))
-    monkeypatch.setattr(extras, "CHECKOUT", None)
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    written = shlex.split(extras.install_command("rehearse"))[-1]
+    installed(tmp_path, origin, monkeypatch)
+    written = shlex.split(installation.install_command("rehearse"))[-1]
     assert written == wanted
     assert str(Requirement(written)).startswith("trainstack[rehearse]")
+
+
+@pytest.mark.parametrize(
+    ("made_by", "command"),
+    [
+        ("uv-receipt.toml", ["uv", "tool", "install", "--reinstall"]),
+        ("pipx_metadata.json", ["pipx", "install", "--force"]),
+        ("pyvenv.cfg", [sys.executable, "-m", "pip", "install", "--force-reinstall"]),
+    ],
+)
+def test_an_incomplete_installation_names_the_command_that_completes_it(
+    made_by: str, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "make setup" in SetupError("x").fix, "of a checkout"
+    monkeypatch.setattr(places, "CHECKOUT", None)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    (tmp_path / made_by).touch()
+    fix = SetupError("x").fix
+    assert "make" not in fix
+    assert shlex.split(fix.split("`")[1])[: len(command)] == command
+    assert SetupError("x", "y").fix == "y"
+
+
+@pytest.mark.parametrize(
+    ("origin", "wanted"),
+    [
+        ({}, "trainstack==2.0"),
+        (
+            {"url": "https://h/trainstack-1.2.3-py3-none-any.whl"},
+            "trainstack @ https://h/trainstack-2.0-py3-none-any.whl",
+        ),
+        (
+            {"url": "https://h/x.git", "vcs_info": {"vcs": "git", "commit_id": "a1"}},
+            "trainstack @ git+https://h/x.git@TAG",
+        ),
+    ],
+)
+def test_another_version_comes_from_the_same_place(
+    origin: dict[str, object], wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path, origin, monkeypatch)
+    assert shlex.split(installation.install_command(version="2.0"))[-1] == wanted
+    assert installation.once("2.0", "update") == "", "pip runs no other version"
+    (tmp_path / "uv-receipt.toml").touch()
+    words = shlex.split(installation.once("2.0", "update --dry-run"))
+    assert (words[0], words[-4], words[-3:]) == ("uvx", wanted, ["trainstack", "update", "--dry-run"])
 
 
 def test_an_empty_name_of_a_stack_does_not_choose_one() -> None:

@@ -21,7 +21,10 @@ Client = Annotated[
     Path | None, typer.Argument(metavar="[CLIENT]", help="Folder of the client; default: the one around.")
 ]
 To = Annotated[
-    str, typer.Option("--to", help="Version to update to; refused where another one is installed.")
+    str,
+    typer.Option(
+        "--to", help="Version to update to; where another one runs, the command names how to get this one."
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes, and make none.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change without confirmation.")]
@@ -175,12 +178,23 @@ def _folder(client: Path | None) -> Path:
 
 
 def _require_version(to: str) -> None:
+    """Raise UserError for a version that is not installed, with the commands that install it and run it."""
+    from infra import installation  # noqa: PLC0415
+    from trainstack import extras  # noqa: PLC0415
     from trainstack.stamp import lock  # noqa: PLC0415
 
-    if to and to != lock.installed():
-        rule = f"{lock.installed()} is installed, and only the installed version renders"
-        fix = f"Install it: `uv tool install 'trainstack=={to}'`, or the same with pipx."
-        raise UserError([Problem("--to", to, rule, fix, code="another-version-installed")])
+    if not to or to == lock.installed():
+        return
+    rule = f"{lock.installed()} runs, and a version renders its own files alone"
+    words = f"update --to {to}"
+    if installation.installer() is installation.Installer.CHECKOUT:
+        install = f"git checkout of that version, {installation.install_command()}"
+    else:
+        install = f"`{installation.install_command(extras.installed(), to)}`"
+    fix = f"Install it: {install}; then repeat the command."
+    if once := installation.once(to, f"{words} --dry-run"):
+        fix += f" Without installing it, to see the changes: `{once}`."
+    raise UserError([Problem("--to", to, rule, fix, code="another-version-installed")])
 
 
 def _rendered(answers: Any) -> Any:
