@@ -69,11 +69,18 @@ binaries: setup ## Build the control plane with Go and fetch packages of users, 
 setup:
 	@$(PYTHON) tools/setup.py
 
+# Machines that run the pipelines of clients (trainstack/stamp/templates).
+PIPELINES := --quiet --python-version 3.12 --python-platform x86_64-unknown-linux-gnu --only-binary :all: \
+  --generate-hashes --no-annotate --no-header --no-emit-index-url
+
 lock: setup ## Lock the dependencies of pyproject.toml again, with hashes and without naming an index
 	$(VENV)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --extra dev --extra rehearse pyproject.toml --output-file requirements.lock
 	printf 'uv\npulumi\n' | $(VENV)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-annotate \
 	  --no-header --no-emit-index-url --constraint requirements.lock - --output-file requirements.bootstrap.lock
+	printf 'setuptools\n' | $(VENV)/uv pip compile $(PIPELINES) --constraint requirements.lock pyproject.toml - \
+	  --output-file trainstack/stamp/locks/trainstack.lock
+	$(VENV)/uv pip compile $(PIPELINES) trainstack/stamp/locks/awscli.in --output-file trainstack/stamp/locks/awscli.lock
 	$(VENV)/uv pip compile --quiet --python-version 3.11 --python-platform x86_64-unknown-linux-gnu --generate-hashes \
 	  --no-annotate --no-header --no-emit-index-url components/kubernetes/images/mlflow/requirements.in \
 	  --output-file components/kubernetes/images/mlflow/requirements.lock

@@ -20,8 +20,11 @@ from trainstack.stamp import lock, stack_file
 from trainstack.stamp.choices import ClientChoices, check
 from trainstack.stamp.environment import POLICIES, VENV
 
+LOCKS = "locks"
+"""Folder of the dependencies of pipelines, with their hashes."""
 AUDIT, WAIVERS = "policies/audit.yaml", "policies/waivers.yaml"
 _TEMPLATES = Path(__file__).parent / "templates"
+_LOCKED = Path(__file__).parent / "locks"
 _OPTION: Mapping[str, str] = {
     "region": "--region",
     "owner": "--owner",
@@ -82,17 +85,25 @@ def _documents(choices: ClientChoices) -> Mapping[str, str]:
         "venv": VENV,
         "pack": POLICIES,
         "state": STATE_NAME,
+        "locks": LOCKS,
         "audit": AUDIT,
         "waivers": WAIVERS,
         "settings": stack_file.policy_settings(choices),
         "pool": stack_file.first_pool(choices),
     }
-    engine, made = _engine(), dict[str, str]()
+    engine, made = _engine(), _locks(choices, clustered=bool(values["pool"]))
     for source in sorted(engine.list_templates(extensions=["j2"])):
         name = re.sub(r"^dot-", ".", source.removesuffix(".j2"))  # wheels leave out hidden files
         if not name.endswith(".sh"):  # scripts are parts of pipelines
             made[name] = engine.get_template(source).render(values).rstrip("\n") + "\n"
     return made
+
+
+def _locks(choices: ClientChoices, *, clustered: bool) -> dict[str, str]:
+    """Dependencies that pipelines install, for Python 3.12 on Linux on x86-64 (`make lock`)."""
+    head = f"# Rendered by trainstack {lock.installed()} for its pipelines; `trainstack update` renews it.\n"
+    names = ["trainstack.lock", *(["awscli.lock"] if clustered and choices.cloud == "aws" else [])]
+    return {f"{LOCKS}/{name}": head + (_LOCKED / name).read_text() for name in names}
 
 
 @cache

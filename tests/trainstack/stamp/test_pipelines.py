@@ -152,8 +152,8 @@ def test_pipelines_of_clusters_reach_them_and_have_what_logs_in(pair: tuple[str,
     assert parsed(made[CI])["default"]["tags"] == ["$TRAINSTACK_RUNNER"]
     assert ("TRAINSTACK_RUNNER" in made["README.md"]) is cluster
     script = "\n".join(parsed(made[CI])[".trainstack"]["before_script"])
-    assert bool(re.search(r"kubectl=\d", script)) is cluster
-    login = {"aws": r"awscli==\d", "gcp": r"gke-gcloud-auth-plugin=\d"}[pair[1]]
+    assert bool(re.search(r"[0-9a-f]{64}  /usr/local/bin/kubectl", script)) is cluster
+    login = {"aws": r"awscli\.lock", "gcp": r"gke-gcloud-auth-plugin=\d"}[pair[1]]
     assert bool(re.search(login, script)) is cluster
     assert ("gke-gcloud-auth-plugin" in made[ACTION]) is (cluster and pair[1] == "gcp")
 
