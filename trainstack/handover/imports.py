@@ -67,6 +67,8 @@ def imports(resources: Sequence[Row], stack: str) -> Imports:
         kind, found = of_type(row["urn"]), row.get("id")
         if kind.startswith("pulumi-python:"):
             left.append((row["urn"], "it exists only in the state, as the record of a validation"))
+        elif kind in _NOT_IMPORTED:
+            left.append((row["urn"], _NOT_IMPORTED[kind]))
         elif not isinstance(found, str) or not found:
             left.append((row["urn"], "it has no id yet"))
         else:
@@ -140,7 +142,7 @@ def _kubernetes(row: Row) -> str:
 def _member(row: Row) -> str:
     """A member of a role on Google Cloud: resource, role and member with blanks between them."""
     role, member = text(row, "role"), text(row, "member")
-    head = str(row["id"]).removesuffix(f"/{role}/{member}").removesuffix("/")
+    head = str(row["id"]).removesuffix(f"/{role}/{member}")
     if of_type(row["urn"]) == "gcp:pubsub/topicIAMMember:TopicIAMMember":
         head = head[head.rindex("projects/") :]
     return " ".join((head, role, member))
@@ -164,18 +166,36 @@ def _association(row: Row) -> str:
     return f"{text(row, 'subnetId') or text(row, 'gatewayId')}/{text(row, 'routeTableId')}"
 
 
+def _target(row: Row) -> str:
+    """A target of a rule on the default bus."""
+    return f"{text(row, 'rule')}/{text(row, 'targetId')}"
+
+
+def _permission(row: Row) -> str:
+    return f"{text(row, 'function').rpartition(':function:')[2]}/{row['id']}"
+
+
 def _user(row: Row) -> str:
     return "/".join(text(row, key) for key in ("project", "instance", "name"))
 
 
 _IDS: Mapping[str, Callable[[Row], str]] = {
     "aws:autoscaling/tag:Tag": _tag,
+    "aws:cloudwatch/eventTarget:EventTarget": _target,
     "aws:ec2/route:Route": _route,
     "aws:ec2/routeTableAssociation:RouteTableAssociation": _association,
     "aws:ec2/subnetCidrReservation:SubnetCidrReservation": lambda row: f"{text(row, 'subnetId')}:{row['id']}",
     "aws:eks/podIdentityAssociation:PodIdentityAssociation": _identity,
+    "aws:lambda/permission:Permission": _permission,
     "gcp:projects/iAMAuditConfig:IAMAuditConfig": lambda row: str(row["id"]).replace("/audit_config/", " "),
     "gcp:servicenetworking/connection:Connection": lambda row: unquote(str(row["id"])),
     "gcp:sql/user:User": _user,
 }
 """Ids for imports that differ from those in a state."""
+_NOT_IMPORTED: Mapping[str, str] = {
+    "aws:autoscaling/attachment:Attachment": "no provider imports it; make it again, which changes nothing",
+    "aws:lambda/invocation:Invocation": "a call, which the next deployment after an import would repeat",
+    "gcp:projects/serviceIdentity:ServiceIdentity": "no provider imports it: only its creation exists",
+    "gcp:storage/bucketObject:BucketObject": "no provider imports it: an object is uploaded",
+}
+"""Types without an import in the documentation of the providers, with the reason."""

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import hashlib
+import importlib.util
 import io
 import json
 import re
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from infra.errors import UserError
-from infra.places import PROGRAM
+from infra.places import PACKAGES, PROGRAM
 from policies.evidence import writer
 from tests.trainstack.cli.command import run
 from tests.trainstack.dossier import given
@@ -150,6 +151,78 @@ def test_ids_for_imports_are_those_of_the_providers() -> None:
     for kind, (name, form) in forms.items():
         assert found[kind][0] == name
         assert re.fullmatch(form, found[kind][1]), (kind, found[kind][1])
+
+
+def row(kind: str, found: str, **values: Any) -> dict[str, Any]:
+    """A resource of a state."""
+    urn = f"urn:pulumi:s::p::trainstack:index:X${kind}::s-x"
+    return {"urn": urn, "type": kind, "custom": True, "id": found, "inputs": values, "outputs": values}
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "values", "wanted"),
+    [
+        (
+            "aws:cloudwatch/eventTarget:EventTarget", "s-rule-7-terraform-1",
+            {"rule": "s-rule-7", "targetId": "terraform-1"}, "s-rule-7/terraform-1",
+        ),
+        (
+            "aws:lambda/permission:Permission", "s-from-rule",
+            {"function": "arn:aws:lambda:us-east-1:1:function:s-stop-7"}, "s-stop-7/s-from-rule",
+        ),
+        ("aws:lambda/permission:Permission", "s-from-rule", {"function": "s-stop-7"}, "s-stop-7/s-from-rule"),
+        (
+            "aws:ec2/subnetCidrReservation:SubnetCidrReservation", "scr-1", {"subnetId": "subnet-1"},
+            "subnet-1:scr-1",
+        ),
+        (
+            "gcp:storage/managedFolderIamMember:ManagedFolderIamMember",
+            "b/s-data/managedFolders/audit//roles/storage.objectCreator/serviceAccount:a@p.iam",
+            {"role": "roles/storage.objectCreator", "member": "serviceAccount:a@p.iam"},
+            "b/s-data/managedFolders/audit/ roles/storage.objectCreator serviceAccount:a@p.iam",
+        ),
+    ],
+)  # fmt: skip
+def test_ids_that_are_made_from_values_have_the_documented_form(
+    kind: str, found: str, values: dict[str, Any], wanted: str
+) -> None:
+    """The sections Import of hashicorp/terraform-provider-aws and -google (2026-08-21)."""
+    (one,) = imports([row(kind, found, **values)], "s").adopted
+    assert (one.id, one.terraform_id) == (wanted, wanted)
+
+
+SDK = Path(importlib.util.find_spec("pulumi_aws").submodule_search_locations[0]).parent  # type: ignore[union-attr,index]
+OF_TERRAFORM = {
+    "aws:lambda/permission:Permission",
+    "gcp:projects/iAMCustomRole:IAMCustomRole",
+    "gcp:serviceaccount/account:Account",
+    "gcp:storage/bucket:Bucket",
+    "gcp:storage/bucketIAMMember:BucketIAMMember",
+    "gcp:workbench/instanceIamMember:InstanceIamMember",
+}
+"""Types whose import is in the documentation of Terraform's provider alone (website/docs/r, 2026-08-21)."""
+
+
+def documented(kind: str) -> bool:
+    """The documentation of a resource in the SDK has the section Import, and does not refuse it."""
+    package, module, _ = kind.split(":")
+    folder, name = module.split("/")
+    folders = [SDK / f"pulumi_{package}" / one for one in (folder, f"{folder}_")]
+    files = [
+        path for one in folders for path in one.glob("*.py") if path.stem.replace("_", "") == name.lower()
+    ]
+    (text,) = (path.read_text() for path in files)
+    has = re.search(r"\$ (pulumi|terraform) import|can be imported|## Import", text)
+    return has is not None and "does not support import" not in text
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+def test_every_type_of_the_stacks_has_a_documented_import_or_a_reason(cloud: str) -> None:
+    table = (PACKAGES / "infra" / "catalog" / cloud / "tables" / "permissions.toml").read_text()
+    kinds = set(re.findall(rf'"({cloud}:[a-zA-Z0-9]+/[a-zA-Z0-9]+:\w+)', table))
+    assert len(kinds) > 40
+    left = {kind for kind in kinds if imports([row(kind, "projects/x")], "s").left}
+    assert {kind for kind in kinds - OF_TERRAFORM if not documented(kind)} <= left
 
 
 def test_the_plan_names_what_refuses_and_what_survives_a_destroy() -> None:
