@@ -7,10 +7,9 @@ from pathlib import Path
 from infra import stackspec
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
-from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.document import read
-from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.load import stacks
+from trainstack.stamp.clouds import STAMPED
 
 
 @dataclass(frozen=True)
@@ -54,12 +53,12 @@ def place(folder: Path, chosen: Sequence[str]) -> BootstrapPlace:
 
 
 def _where(spec: StackSpec) -> tuple[str, str, str]:
-    match spec.on:
-        case AwsSpec(account_id=name) | GcpSpec(project=name):
-            return spec.cloud, name, spec.region
-    fix = "Use aws or gcp."
-    rule = "has no account of its own to set up"
-    raise UserError([Problem("trainstack:cloud", spec.cloud, rule, fix, code="bootstrap-not-supported")])
+    cloud = STAMPED.get(spec.cloud)
+    if cloud is None:
+        fix = "Use aws or gcp."
+        rule = "has no account of its own to set up"
+        raise UserError([Problem("trainstack:cloud", spec.cloud, rule, fix, code="bootstrap-not-supported")])
+    return spec.cloud, str(getattr(spec.on, cloud.account_key)), spec.region
 
 
 def client_name(folder: Path) -> str:

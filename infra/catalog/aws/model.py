@@ -222,6 +222,14 @@ class Permission(Fact):
 
     type: Name
     actions: tuple[Name, ...] = Field(min_length=1)
+    passes_to: tuple[Name, ...] = ()
+    """Services that get a role with the resource: principals of the role's trust, and the called service."""
+
+    @model_validator(mode="after")
+    def _passes_roles_to_named_services(self) -> Self:
+        if ("iam:PassRole" in self.actions) != bool(self.passes_to):
+            raise ValueError("iam:PassRole and the services of passes_to need each other")
+        return self
 
 
 class SimulatedResource(Fact):

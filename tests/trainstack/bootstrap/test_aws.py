@@ -19,7 +19,7 @@ from tests.test_structure import ROOT
 from tests.trainstack.bootstrap.setup import AGENCY, GITHUB, folder, printed
 from trainstack.bootstrap.aws.preflight_rights import RIGHTS
 from trainstack.bootstrap.aws.rights import MOST_CHARACTERS
-from trainstack.preflight.aws.permissions import simulated
+from trainstack.preflight.aws.permissions import passed_to, simulated
 
 _lint: Any = importlib.import_module("cfnlint.api")
 ACCOUNT = "123456789012"
@@ -123,7 +123,8 @@ def test_the_deployer_of_the_template_may_do_what_the_stack_takes_and_no_more(
     made = folder(tmp_path, stack, change=change)
     spec = load_file(stack, made).spec
     account = Account(printed(made, *GITHUB), spec.region)
-    limit = {"iam:PermissionsBoundary": BOUNDARY} if change[0] else {}
+    # Without a boundary in its file, a stack gets the one of the template.
+    limit = {"iam:PermissionsBoundary": BOUNDARY, "iam:PassedToService": passed_to(spec)[0]}
     for arn, actions in simulated(spec).items():
         one = re.sub(r"0{7}", "0a1b2c3", arn)
         assert [name for name in actions if not account.allows(stack, name, one, **limit)] == []
@@ -155,7 +156,14 @@ def test_the_deployer_of_the_template_may_do_what_the_stack_takes_and_no_more(
     ):
         assert not account.allows(stack, action, resource, **limit), (action, resource)
     new = f"arn:aws:iam::{ACCOUNT}:role/{stack}-x"
-    assert account.allows(stack, "iam:CreateRole", new) is not bool(limit)
+    for action in ("iam:CreateRole", "iam:PutRolePolicy", "iam:AttachRolePolicy"):
+        other = {"iam:PermissionsBoundary": f"arn:aws:iam::{ACCOUNT}:policy/{stack}-own"}
+        assert not account.allows(stack, action, new) and not account.allows(stack, action, new, **other)
+    for action in ("iam:PutRolePermissionsBoundary", "iam:DeleteRolePermissionsBoundary"):
+        assert not account.allows(stack, action, new, **limit), action
+    for service in (*passed_to(spec), "glue.amazonaws.com", "cloudformation.amazonaws.com"):
+        passed = account.allows(stack, "iam:PassRole", new, **{"iam:PassedToService": service})
+        assert passed is (service in passed_to(spec)), service
 
 
 def _named(asked: Any) -> str:
@@ -234,13 +242,36 @@ def test_previews_and_nightly_checks_read_and_change_nothing(stack: str, tmp_pat
         assert [one for one in sorted(asked) if not re.fullmatch(reads, one)] == []
 
 
+@pytest.mark.parametrize("stack", STACKS)
+def test_roles_of_a_stack_are_for_services_to_which_a_deployer_passes_them(
+    stack: str, tmp_path: Path
+) -> None:
+    spec = load_file(stack, folder(tmp_path, stack)).spec
+    trusted = {
+        service
+        for asked in deployed(spec).cloud.asked
+        if asked.type == "aws:iam/role:Role"
+        for statement in json.loads(asked.properties["assumeRolePolicy"])["Statement"]
+        for service in listed(statement["Principal"].get("Service", []))
+    }
+    # The agent of EKS and the called services are named beside the principals of roles.
+    assert trusted and trusted <= {*passed_to(spec)} <= trusted | {"eks.amazonaws.com"}
+
+
+def listed(value: Any) -> list[Any]:
+    return [value] if isinstance(value, str) else [*value]
+
+
 def test_roles_of_a_stack_pass_no_role_of_others(tmp_path: Path) -> None:
     template = printed(folder(tmp_path, "small-aws"), *AGENCY)
     (limits,) = (one for name, one in documents(template) if name == "RolesBoundary")
     text = json.dumps(limits).replace('{"Fn::GetAtt": ["StateKey", "Arn"]}', f'"{KEY}"')
     for role, allowed in (("small-aws-node", True), ("administrator", False), ("deployer-small-aws", False)):
-        check = AccessCheck("iam:PassRole", f"arn:aws:iam::{ACCOUNT}:role/{role}", {})
+        arn = f"arn:aws:iam::{ACCOUNT}:role/{role}"
+        check = AccessCheck("iam:PassRole", arn, {"iam:PassedToService": "sagemaker.amazonaws.com"})
         assert permits([json.loads(text)], check) is allowed
+        assert not permits([json.loads(text)], AccessCheck("iam:PassRole", arn, {"iam:PassedToService": "x"}))
+        assert permits([json.loads(text)], AccessCheck("sts:AssumeRole", arn, {})) is allowed
 
 
 def test_the_setup_of_the_state_outlives_the_stack_of_cloudformation(tmp_path: Path) -> None:

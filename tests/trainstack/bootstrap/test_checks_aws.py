@@ -183,11 +183,18 @@ NOTIFIED = {
 
 def test_the_budget_mails_the_addresses_of_the_stack() -> None:
     mails = account(None).spec.budget.alert_emails
-    answers: dict[str, Any] = {"describe_notifications_for_budget": NOTIFIED}
-    operation = "describe_subscribers_for_notification"
-    assert one(CONTACT, **answers, **{operation: subscribers(*mails)}).state is State.READY
-    found, _ = asked(CONTACT, **answers, **{operation: subscribers("other@acme.com")})
+
+    def answers(*addresses: str) -> list[Answer]:
+        return asked(
+            CONTACT,
+            describe_notifications_for_budget=NOTIFIED,
+            describe_subscribers_for_notification=subscribers(*addresses),
+        )[0]
+
+    assert [answer.state for answer in answers(*mails)] == [State.READY]
+    found = answers("other@acme.com")
     assert len(found) == 2 * len(mails) and {answer.state for answer in found} == {State.SHORT}
     assert "NotificationState" not in found[0].fix and f"Address={mails[0]}" in found[0].fix
-    for lacking in (Refusal("NotFoundException"), {"Notifications": []}):
+    lacks: list[Any] = [Refusal("NotFoundException"), {"Notifications": []}]
+    for lacking in lacks:
         assert one(CONTACT, describe_notifications_for_budget=lacking).state is State.SHORT

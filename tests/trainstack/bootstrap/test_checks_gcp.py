@@ -97,10 +97,11 @@ def test_the_trust_is_compared_with_the_subject_of_the_pipeline(pipeline: Pipeli
     answers = asked(TRUST, wrong, pipeline)
     assert [answer.state for answer in answers] == [State.SHORT, State.SHORT]
     assert "remove-iam-policy-binding" in answers[0].fix and "add-iam-policy-binding" in answers[1].fix
-    for change in (
+    changes: list[dict[str, Any]] = [
         {"attributeCondition": ""}, {"attributeCondition": "assertion.repository == 'acme/other' && true"},
         {"oidc": {"issuerUri": "https://evil.example"}}, {"disabled": True}, {"attributeMapping": {}},
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for change in changes:
         found = one(TRUST, {**right, PROVIDER: provider(pipeline, **change)}, pipeline)
         assert found.state is State.SHORT, change
 

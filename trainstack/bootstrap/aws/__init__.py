@@ -9,6 +9,8 @@ from trainstack.bootstrap.aws.account import ClientAccount, account
 from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.bootstrap.trust import Pipeline, Trust
 
+FORMS = ("cloudformation", "terraform")
+"""Forms of the printed file, the default first."""
 _EXAMPLE = "123456789012"
 """The account of the shipped stack files."""
 
@@ -45,8 +47,8 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
     if made.unbounded:
         limit = f"on.permissions_boundary: {made.roles_boundary_arn}"
         notes += [
-            f"Deployers of {', '.join(made.unbounded)} can create roles with any rights. "
-            f"Set `{limit}` in the stack files, then print this again."
+            f"Set `{limit}` in the stack files of {', '.join(made.unbounded)}: deployers can create no role "
+            "without this boundary."
         ]
     return text, notes
 

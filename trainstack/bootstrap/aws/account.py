@@ -12,6 +12,7 @@ from trainstack.bootstrap import state
 from trainstack.bootstrap.aws import readers, rights
 from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.bootstrap.trust import AgencyRole, Pipeline, Trust
+from trainstack.preflight.aws.permissions import passed_to
 
 Document = dict[str, Any]
 _SECRETS = ("kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
@@ -117,7 +118,7 @@ class ClientAccount(AccountNames):
 
     @property
     def unbounded(self) -> list[str]:
-        """Stacks whose deployer can create roles without a boundary."""
+        """Stacks whose files name no boundary for roles, so that their deployers can create none."""
         return [spec.name for spec in self.place.specs if not _of(spec).permissions_boundary]
 
     def roles(self, key: Any) -> list[Role]:
@@ -178,7 +179,7 @@ class ClientAccount(AccountNames):
             rights.allow(["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey"], [key]),
             {**_deny(_SECRETS, [key]), "Condition": {"StringNotEquals": other}},
         ]
-        limit = _of(spec).permissions_boundary or ""
+        limit = _of(spec).permissions_boundary or self.roles_boundary_arn
         return rights.policies([*found, *rights.statements(spec, limit)])
 
     def secrets_provider(self, spec: StackSpec) -> str:
@@ -210,13 +211,23 @@ class ClientAccount(AccountNames):
         )
 
     def created_roles_boundary(self, key: Any) -> Document:
-        """Limits of the roles of a stack: no change of IAM, no access to the state."""
-        others = {"Effect": "Allow", "NotAction": ["iam:*", "organizations:*", "account:*"], "Resource": "*"}
+        """Limits of the roles of a stack: no change of IAM, no role of others, no access to the state.
+
+        Source: IAM user guide, "Permissions boundaries for IAM entities".
+        """
+        none = ["iam:*", "organizations:*", "account:*", "sts:AssumeRole"]
+        others = {"Effect": "Allow", "NotAction": none, "Resource": "*"}
         reads = ["iam:CreateServiceLinkedRole", "iam:Get*", "iam:List*"]
         # Roles of a stack begin with its name: a role that another team keeps is never passed to a service.
         own = [f"arn:aws:iam::{self.place.name}:role/{spec.name}-*" for spec in self.place.specs]
         no_state = [_deny(["s3:*"], self.bucket_arns), _deny(["kms:*"], [key])]
-        return _document(others, rights.allow(reads, ["*"]), rights.allow(["iam:PassRole"], own), *no_state)
+        services = sorted({one for spec in self.place.specs for one in passed_to(spec)})
+        passed = {
+            **rights.allow(["iam:PassRole"], own),
+            "Condition": {"StringEquals": {"iam:PassedToService": services}},
+        }
+        assumed = rights.allow(["sts:AssumeRole"], own)
+        return _document(others, rights.allow(reads, ["*"]), passed, assumed, *no_state)
 
     def _kept(self, key: Any) -> list[Document]:
         return [_deny(_STATE, self.bucket_arns), _deny(_KEY, [key])]

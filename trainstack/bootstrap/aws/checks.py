@@ -167,12 +167,10 @@ def _judged_subject(setup: ClientSetup, account: Account, role: str, statement: 
     wanted = federated(account.on.account_id, setup.pipeline, (setup.pipeline.subject(account.spec.name),))
     (own,) = wanted["Statement"]
     if _plain(own["Condition"]) == _plain(condition) and own["Principal"] == statement.get("Principal"):
-        yield Answer(TRUST, State.READY, f"{role} trusts {shown}, as whom the pipeline deploys")
+        yield Answer(TRUST, State.READY, f"{role} trusts {shown}, the subject of the pipeline")
         return
     subject = setup.pipeline.subject(account.spec.name)
-    text = (
-        f"{role} trusts {shown} with other conditions than those of {subject}, as whom the pipeline deploys"
-    )
+    text = f"{role} trusts {shown} with other conditions than {subject}, the subject of the pipeline"
     document = shlex.quote(json.dumps(wanted))
     fix = f"aws iam update-assume-role-policy --role-name {role} --policy-document {document}"
     yield Answer(TRUST, State.SHORT, text, fix)

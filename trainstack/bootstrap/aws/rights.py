@@ -3,12 +3,12 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from infra.stackspec import StackSpec
 from trainstack.bootstrap.aws.preflight_rights import RIGHTS
-from trainstack.preflight.aws.permissions import by_resource, fields_of
+from trainstack.preflight.aws.permissions import by_resource, fields_of, passed_to
 
 Statement = dict[str, Any]
 
@@ -31,7 +31,7 @@ _BOUNDED = frozenset({
 def statements(spec: StackSpec, boundary: str) -> list[Statement]:
     """Rights to deploy a stack, on its own resources where they have names, and to run `preflight`.
 
-    `boundary`: ARN that every role must have that the deployer creates or changes; empty: none.
+    `boundary`: ARN that every role must have that the deployer creates or changes.
     """
     fields = fields_of(spec)
     resources: dict[str, set[str]] = defaultdict(set)
@@ -43,14 +43,13 @@ def statements(spec: StackSpec, boundary: str) -> list[Statement]:
         resources[action] = {"*"}
     grouped: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for action in sorted(resources):
-        wanted = resources[action]
-        if boundary and action in _BOUNDED:
-            grouped["bounded", *sorted(wanted)].append(action)
-        else:
-            grouped["", *sorted(wanted)].append(action)
+        key = "iam:PassedToService" if action == "iam:PassRole" else ""
+        key = "iam:PermissionsBoundary" if action in _BOUNDED else key
+        grouped[key, *sorted(resources[action])].append(action)
+    values = {"iam:PassedToService": passed_to(spec), "iam:PermissionsBoundary": boundary}
     return [
-        _statement(actions[start : start + _AT_ONCE], patterns, boundary if limited else "")
-        for (limited, *patterns), actions in sorted(grouped.items())
+        _statement(actions[start : start + _AT_ONCE], patterns, {key: values[key]} if key else {})
+        for (key, *patterns), actions in sorted(grouped.items())
         for start in range(0, len(actions), _AT_ONCE)
     ]
 
@@ -71,11 +70,9 @@ def allow(actions: Iterable[str], resources: Iterable[Any]) -> Statement:
     return {"Effect": "Allow", "Action": [*actions], "Resource": [*resources]}
 
 
-def _statement(actions: Sequence[str], resources: Sequence[str], boundary: str) -> Statement:
+def _statement(actions: Sequence[str], resources: Sequence[str], equal: Mapping[str, Any]) -> Statement:
     found = allow(actions, resources)
-    if boundary:
-        found["Condition"] = {"StringEquals": {"iam:PermissionsBoundary": boundary}}
-    return found
+    return {**found, "Condition": {"StringEquals": equal}} if equal else found
 
 
 def policies(found: Sequence[Statement]) -> list[dict[str, Any]]:

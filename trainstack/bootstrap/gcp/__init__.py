@@ -7,6 +7,8 @@ from trainstack.bootstrap.gcp.project import project
 from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.bootstrap.trust import Pipeline, Trust
 
+FORMS = ("gcloud", "terraform")
+"""Forms of the printed file, the default first."""
 _EXAMPLES = frozenset(
     {"012345-6789AB-CDEF01", "example-ml-dev", "example-ml-prod", "example-ml-jobs", "example-ml-small"}
 )

@@ -173,7 +173,7 @@ def _provider(
         fix = f"{command}--attribute-mapping={shlex.quote(mapping)}"
         yield Answer(TRUST, State.SHORT, f"{names.pool} maps other claims", fix)
     else:
-        yield Answer(TRUST, State.READY, f"{ready}, as whom the pipeline deploys")
+        yield Answer(TRUST, State.READY, f"{ready}, the subject of the pipeline")
 
 
 def _contacts(setup: ClientSetup, project: Project) -> Iterator[Answer]:

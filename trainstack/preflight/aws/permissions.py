@@ -15,6 +15,8 @@ from trainstack.preflight.aws.identity import principal
 _CHECK = "permissions"
 _AT_ONCE = 50
 _DEPENDS = "allowed under conditions, which a simulation does not evaluate"
+_UNBOUNDED = "allowed for roles with a permissions boundary alone"
+_HAND_OVER = "iam:PassRole"
 _ANY = "*"
 _LINKED = ":role/aws-service-role/"
 _OF_CLUSTERS = (
@@ -40,24 +42,27 @@ def deploying(account: Account) -> Iterator[Answer]:
         fix = "Deploy as a role of the account, such as one of a permission set; or --skip permissions."
         yield Answer(_CHECK, State.UNKNOWN, f"IAM simulates policies of roles and users, not {caller}", fix)
         return
-    denied: dict[str, list[str]] = {}
-    for resource, names in simulated(account.spec).items():
-        for start in range(0, len(names), _AT_ONCE):
+    denied: dict[str, dict[str, None]] = {}
+    for resource, every, passed in requests(account.spec):
+        for start in range(0, len(every), _AT_ONCE):
             asked = {
                 "PolicySourceArn": arn,
-                "ActionNames": names[start : start + _AT_ONCE],
+                "ActionNames": every[start : start + _AT_ONCE],
                 "ResourceArns": [resource],
-                **_context(account, resource),
+                **_context(account, resource, passed),
             }
             for row in account.pages("iam", "simulate_principal_policy", "EvaluationResults", **asked):
                 if row["EvalDecision"] != "allowed" and not _exists(account, resource):
                     on = "" if resource == _ANY else f" on {resource}"
-                    denied.setdefault(f"{_by(row)}{on}", []).append(row["EvalActionName"])
+                    # An action is simulated for each service to which it passes a role.
+                    denied.setdefault(f"{_by(row)}{on}", {})[row["EvalActionName"]] = None
     for reason, refused in denied.items():
         state = State.UNKNOWN if reason.startswith(_DEPENDS) else State.SHORT
         fix = (
             "Allow them to the deployer; --skip permissions if they are allowed on the stack's own resources."
         )
+        if reason.startswith(_UNBOUNDED):
+            fix = "Set on.permissions_boundary to the boundary that the deployer's policy names."
         yield Answer(_CHECK, state, f"{reason}: {', '.join(refused)}", fix)
     if not denied:
         yield Answer(_CHECK, State.READY, f"{len(actions(account.spec))} actions are allowed to {me}")
@@ -79,11 +84,21 @@ def source(account: Account, caller: str) -> str | None:
     return str(found["Role"]["Arn"]) if found else None
 
 
-def _context(account: Account, resource: str) -> dict[str, object]:
-    """The condition key by which policies limit the creation of a service-linked role, or of any other."""
+def requests(spec: StackSpec) -> Iterator[tuple[str, list[str], str]]:
+    """Resources with their actions, and the service to which a role is passed; empty for other actions."""
+    for resource, names in simulated(spec).items():
+        yield resource, [one for one in names if one != _HAND_OVER], ""
+        if _HAND_OVER in names:
+            yield from ((resource, [_HAND_OVER], service) for service in passed_to(spec))
+
+
+def _context(account: Account, resource: str, passed: str) -> dict[str, object]:
+    """The condition key by which policies limit the roles that are passed or created, or service-linked."""
     _, linked, name = resource.partition(_LINKED)
     boundary = account.on.permissions_boundary
-    if linked:
+    if passed:
+        key, value = "iam:PassedToService", passed
+    elif linked:
         key, value = "iam:AWSServiceName", name.partition("/")[0]
     elif boundary and ":role/" in resource:
         key, value = "iam:PermissionsBoundary", boundary
@@ -129,6 +144,11 @@ def actions(spec: StackSpec) -> list[str]:
     return sorted({action for row in _rows(spec).values() for action in row.actions})
 
 
+def passed_to(spec: StackSpec) -> list[str]:
+    """Services to which a deployment passes roles."""
+    return sorted({service for row in _rows(spec).values() for service in row.passes_to})
+
+
 def _rows(spec: StackSpec) -> Mapping[str, Permission]:
     """The rows of this stack by type, without those of parts that its spec lacks."""
     balancer = _on(spec).load_balancer
@@ -157,8 +177,9 @@ def _on(spec: StackSpec) -> AwsSpec:
 
 
 def _by(row: dict[str, object]) -> str:
-    if row["EvalDecision"] == "implicitDeny" and row.get("MissingContextValues"):
-        return _DEPENDS
+    missing = row.get("MissingContextValues")
+    if row["EvalDecision"] == "implicitDeny" and isinstance(missing, list) and missing:
+        return _UNBOUNDED if "iam:PermissionsBoundary" in missing else _DEPENDS
     organization = row.get("OrganizationsDecisionDetail")
     if isinstance(organization, dict) and not organization.get("AllowedByOrganizations", True):
         return "a policy of the organization does not allow"

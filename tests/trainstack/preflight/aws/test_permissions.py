@@ -77,11 +77,18 @@ def role(arn: str) -> dict[str, Any]:
     return {**named, "RoleId": "AROA" + "0" * 17, "CreateDate": datetime.datetime(2026, 1, 1)}
 
 
+def passed(service: str) -> dict[str, Any]:
+    """The service to which a role is passed."""
+    key = "iam:PassedToService"
+    entry = {"ContextKeyName": key, "ContextKeyType": "string", "ContextKeyValues": [service]}
+    return {"ContextEntries": [entry]}
+
+
 def decided(decide: Decide, existing: tuple[str, ...] = (), **changes: Any) -> list[Any]:
     """The answers where IAM says so of each action and resource, other than that it is allowed."""
     cloud = Cloud().answers("sts", "get_caller_identity", {"Account": ACCOUNT, "Arn": ME, "UserId": "x"})
     deployer = account(cloud, **changes)
-    for resource, wanted in permissions.simulated(deployer.spec).items():
+    for resource, wanted, service in permissions.requests(deployer.spec):
         for start in range(0, len(wanted), 50):
             names = wanted[start : start + 50]
             rows = [
@@ -95,7 +102,7 @@ def decided(decide: Decide, existing: tuple[str, ...] = (), **changes: Any) -> l
                 PolicySourceArn=f"arn:aws:iam::{ACCOUNT}:role/platform",
                 ActionNames=names,
                 ResourceArns=[resource],
-                **service_named(resource),
+                **(passed(service) if service else service_named(resource)),
             )
             if any(row["EvalDecision"] != "allowed" for row in rows) and resource.startswith(LINKED):
                 name = resource.rpartition("/")[2]
