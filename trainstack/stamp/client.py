@@ -18,6 +18,7 @@ from trainstack.bootstrap import trust
 from trainstack.stamp import folder as folders
 from trainstack.stamp import lock, stack_file
 from trainstack.stamp.choices import ClientChoices, check
+from trainstack.stamp.clouds import STAMPED
 from trainstack.stamp.environment import POLICIES, VENV
 
 LOCKS = "locks"
@@ -102,7 +103,7 @@ def _documents(choices: ClientChoices) -> Mapping[str, str]:
 def _locks(choices: ClientChoices, *, clustered: bool) -> dict[str, str]:
     """Dependencies that pipelines install, for Python 3.12 on Linux on x86-64 (`make lock`)."""
     head = f"# Rendered by trainstack {lock.installed()} for its pipelines; `trainstack update` renews it.\n"
-    names = ["trainstack.lock", *(["awscli.lock"] if clustered and choices.cloud == "aws" else [])]
+    names = ["trainstack.lock", *(STAMPED[choices.cloud].cluster_locks if clustered else ())]
     return {f"{LOCKS}/{name}": head + (_LOCKED / name).read_text() for name in names}
 
 

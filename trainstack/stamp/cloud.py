@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from infra.stackspec import StackSpec
+
 Zones = Sequence[str]
 
 
@@ -31,6 +33,10 @@ class StampedCloud:
     """Accelerator of a machine as the policies call it; empty for a machine without, or unknown."""
     substitute: Callable[[str, str], str]
     """The text of a stack file, with other machines where the region has not the shipped ones."""
+    account_answers: Callable[[StackSpec], Mapping[str, Mapping[str, Any]]]
+    """Results of functions about the account, by token, as far as a spec knows them."""
+    cluster_locks: Sequence[str] = ()
+    """Locks of what pipelines install beside the package to log in to a cluster."""
     jobs_prefix: str = ""
     """In front of the machines of jobs without a cluster."""
     rdma: bool = False

@@ -20,12 +20,11 @@ from pulumi.runtime.rpc import UNKNOWN
 from typing_extensions import override
 
 from infra.stackspec import StackSpec
-from infra.stackspec.aws.cloud import AwsSpec
-from infra.stackspec.gcp.cloud import GcpSpec
 from policies.resource import Resource
 from policies.sources.convert import Converter
 from policies.sources.files import FileProblems
 from stacks import compose, sdk
+from trainstack.stamp.clouds import STAMPED
 
 _PROVIDER = "pulumi:providers:"
 _NOTHING_DEPLOYED: Mapping[str, Mapping[str, Any]] = {
@@ -43,29 +42,6 @@ _COMPUTED: Mapping[str, Sequence[str]] = {
     "gcp:filestore/instance:Instance": ("networks.ipAddresses",),
 }
 """Values that the cloud adds to objects of the program, by type; of a list the first item."""
-_NUMBER = "000000000000"
-"""In place of the number of a project, which only Google knows."""
-
-
-def _account(spec: StackSpec) -> Mapping[str, Mapping[str, Any]]:
-    """Results of functions about the account, as far as the spec knows them."""
-    match spec.on:
-        case AwsSpec() as aws:
-            arn = f"arn:aws:iam::{aws.account_id}:role/deployer"
-            caller = {"id": aws.account_id, "accountId": aws.account_id, "arn": arn}
-            return {"aws:index/getCallerIdentity:getCallerIdentity": caller}
-        case GcpSpec() as gcp:
-            project = {"id": gcp.project, "projectId": gcp.project, "number": _NUMBER}
-            agent = f"service-{_NUMBER}@gs-project-accounts.iam.gserviceaccount.com"
-            return {
-                "gcp:organizations/getProject:getProject": project,
-                "gcp:storage/getProjectServiceAccount:getProjectServiceAccount": {
-                    "id": agent,
-                    "emailAddress": agent,
-                    "member": f"serviceAccount:{agent}",
-                },
-            }
-    return {}
 
 
 class _Unused(Mocks):
@@ -85,7 +61,7 @@ class _Monitor(MockMonitor):
 
     def __init__(self, spec: StackSpec) -> None:
         super().__init__(_Unused())
-        self._answers = {**_NOTHING_DEPLOYED, **_account(spec)}
+        self._answers = {**_NOTHING_DEPLOYED, **STAMPED[spec.cloud].account_answers(spec)}
         self.rows: dict[str, dict[str, Any]] = {}
 
     @override

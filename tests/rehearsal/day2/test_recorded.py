@@ -42,25 +42,21 @@ def ends(found: Replay) -> set[str]:
     return {text for kind, text in found.effects if kind in ("nodes end", "data is deleted", "data shrinks")}
 
 
-@pytest.mark.parametrize("folder", folders("aws"), ids=lambda one: f"{one.parent.name}-{one.name}")
-def test_an_update_from_a_released_version_on_aws_ends_no_data_and_no_nodes(
-    folder: Path, tmp_path: Path
+RELEASES = [
+    pytest.param(folder, least, marks=marks, id=f"{folder.parent.name}-{folder.name}")
+    for cloud, least, marks in (("aws", 400, ()), ("gcp", 300, pytest.mark.more))
+    for folder in folders(cloud)
+]
+
+
+@pytest.mark.parametrize(("folder", "least"), RELEASES)
+def test_an_update_from_a_released_version_ends_no_data_and_no_nodes(
+    folder: Path, least: int, tmp_path: Path
 ) -> None:
     found = replay(folder, tmp_path / "client")
     assert not found.errors
-    assert found.resources > 400
-    assert ends(found) == ACCEPTED.get(f"{folder.parent.name}/aws", set())
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("folder", folders("gcp"), ids=lambda one: f"{one.parent.name}-{one.name}")
-def test_an_update_from_a_released_version_on_google_cloud_ends_no_data_and_no_nodes(
-    folder: Path, tmp_path: Path
-) -> None:
-    found = replay(folder, tmp_path / "client")
-    assert not found.errors
-    assert found.resources > 300
-    assert ends(found) == ACCEPTED.get(f"{folder.parent.name}/gcp", set())
+    assert found.resources > least
+    assert ends(found) == ACCEPTED.get(f"{folder.parent.name}/{folder.name}", set())
 
 
 def test_this_version_has_recorded_states() -> None:

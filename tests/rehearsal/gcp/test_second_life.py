@@ -10,49 +10,11 @@ from rehearsal.core.journal import Journal, Journaled
 from rehearsal.core.model import RefusalError
 from rehearsal.dataplane import folders
 from tests.rehearsal.gcp.harness import Driver
+from tests.rehearsal.gcp.private_sql import database, private_network
 
-NETWORK, RANGE = "compute/network:Network", "compute/globalAddress:GlobalAddress"
-CONNECTION, SQL = "servicenetworking/connection:Connection", "sql/databaseInstance:DatabaseInstance"
+SQL = "sql/databaseInstance:DatabaseInstance"
 DAY_S = 86_400
 PRODUCER = "Producer services .e.g. CloudSQL, Cloud Memstore, etc.. are still using this connection"
-
-
-def private_network(google: Driver, **connection: Any) -> str:
-    link = google.create(NETWORK, "net", name="net", autoCreateSubnetworks=False)["id"]
-    google.create(
-        RANGE,
-        "range",
-        name="peer",
-        purpose="VPC_PEERING",
-        addressType="INTERNAL",
-        prefixLength=20,
-        network=link,
-    )
-    made = google.create(
-        CONNECTION,
-        "psa",
-        network=link,
-        service="servicenetworking.googleapis.com",
-        reservedPeeringRanges=["peer"],
-        **connection,
-    )
-    assert made["id"] == ("projects%2Fresearch%2Fglobal%2Fnetworks%2Fnet:servicenetworking.googleapis.com")
-    return str(link)
-
-
-def database(google: Driver, link: str) -> None:
-    google.create(
-        SQL,
-        "db",
-        name="tracking",
-        databaseVersion="POSTGRES_16",
-        deletionProtection=False,
-        settings={
-            "tier": "db-custom-2-7680",
-            "edition": "ENTERPRISE",
-            "ipConfiguration": {"ipv4Enabled": False, "privateNetwork": link},
-        },
-    )
 
 
 def test_cloud_sql_holds_the_connection_for_days(google: Driver, monkeypatch: pytest.MonkeyPatch) -> None:

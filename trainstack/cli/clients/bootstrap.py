@@ -64,7 +64,8 @@ def bootstrap(
 
     A deployer per stack with the rights that its spec needs, its trust, a bucket for the state, a budget.
     """
-    from trainstack.bootstrap import aws, gcp, stacks, trust  # noqa: PLC0415 - help needs none of them
+    from trainstack.bootstrap import stacks, trust  # noqa: PLC0415 - help needs none of them
+    from trainstack.cli.clouds.choice import services_of  # noqa: PLC0415
 
     chosen = trust.chosen(
         agency_role=agency_role, external_id=external_id, agency_member=agency_member, github=github,
@@ -72,15 +73,12 @@ def bootstrap(
     )  # fmt: skip
     folder = (client or Path()).resolve()
     place = stacks.place(folder, stack or ())
-    forms, render = {
-        "aws": ((Form.CLOUDFORMATION, Form.TERRAFORM), aws.printed),
-        "gcp": ((Form.GCLOUD, Form.TERRAFORM), gcp.printed),
-    }[place.cloud]
-    if form and form not in forms:
-        fix = f"Choose from {', '.join(forms)}."
+    setup = services_of(place.cloud).setup()
+    if form and form not in setup.FORMS:
+        fix = f"Choose from {', '.join(setup.FORMS)}."
         rule = f"is not a form for stacks on {place.cloud}"
         raise UserError([Problem("--form", form, rule, fix, code="bootstrap-form-of-other-cloud")])
-    text, notes = render(stacks.client_name(folder), place, chosen, terraform=form is Form.TERRAFORM)
+    text, notes = setup.printed(stacks.client_name(folder), place, chosen, terraform=form is Form.TERRAFORM)
     typer.echo(text, nl=False)
     for note in notes:
         typer.echo(note, err=True)

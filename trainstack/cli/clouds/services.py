@@ -9,6 +9,8 @@ if TYPE_CHECKING:  # slow to import
     from infra.outputs.cluster import StackOutputs
     from infra.outputs.jobs import JobOutputs
     from infra.stackspec import StackSpec
+    from trainstack.bootstrap.stacks import BootstrapPlace
+    from trainstack.bootstrap.trust import Trust
     from trainstack.preflight.deployment import Preflight
     from trainstack.preflight.shortfalls import Short
     from trainstack.versions.pins import Row
@@ -22,6 +24,19 @@ class PinnedVersions(Protocol):
 
     def update_problem(self, spec: "StackSpec", /) -> "Problem | None":
         """The problem of writing versions into the stack file; None where that is possible."""
+
+
+class Setup(Protocol):
+    """The setup of an account or project."""
+
+    @property
+    def FORMS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of a module
+        """Forms in which it is printed, the default first."""
+
+    def printed(
+        self, client: str, place: "BootstrapPlace", trust: "Trust", *, terraform: bool
+    ) -> tuple[str, list[str]]:
+        """The file, and notes for the reader. Raises UserError for a trust of another cloud."""
 
 
 class CloudServices(Protocol):
@@ -44,3 +59,6 @@ class CloudServices(Protocol):
 
     def versions(self) -> PinnedVersions:
         """Pinned and newest versions."""
+
+    def setup(self) -> Setup:
+        """The setup that an administrator applies before the first deployment."""

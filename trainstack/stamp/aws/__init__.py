@@ -1,8 +1,12 @@
 """Files of new clients on AWS."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from infra.catalog.aws import facts
+from infra.stackspec import StackSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from trainstack.stamp.cloud import StampedCloud, Zones
 
 
@@ -30,6 +34,13 @@ def _accelerator(machine: str) -> str:
     return found.accelerator if found else ""
 
 
+def _account_answers(spec: StackSpec) -> Mapping[str, Mapping[str, Any]]:
+    assert isinstance(spec.on, AwsSpec)
+    account = spec.on.account_id
+    caller = {"id": account, "accountId": account, "arn": f"arn:aws:iam::{account}:role/deployer"}
+    return {"aws:index/getCallerIdentity:getCallerIdentity": caller}
+
+
 STAMPED = StampedCloud(
     shipped={"small": "small-aws", "small-cluster": "small-eks-aws", "medium": "dev-aws"},
     account_key="account_id",
@@ -42,6 +53,8 @@ STAMPED = StampedCloud(
     training_zone=lambda replaced, _: replaced[0],
     accelerator=_accelerator,
     substitute=_substitute,
+    account_answers=_account_answers,
+    cluster_locks=("awscli.lock",),
     jobs_prefix="ml.",
     rdma=True,
 )

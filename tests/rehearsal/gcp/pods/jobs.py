@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.rehearsal.gcp import private_sql
 from tests.rehearsal.gcp.harness import Driver
 from tests.rehearsal.kubernetes.harness import ACCOUNT_KIND, JOB, Rehearsed, job, script_pod
 
@@ -42,32 +43,4 @@ def bucket(google: Driver, name: str, *members: str, role: str = "roles/storage.
 
 
 def database(google: Driver) -> dict[str, Any]:
-    link = google.create("compute/network:Network", "net", name="net", autoCreateSubnetworks=False)["id"]
-    google.create(
-        "compute/globalAddress:GlobalAddress",
-        "peer",
-        name="peer",
-        purpose="VPC_PEERING",
-        addressType="INTERNAL",
-        prefixLength=20,
-        network=link,
-    )
-    google.create(
-        "servicenetworking/connection:Connection",
-        "psa",
-        network=link,
-        service="servicenetworking.googleapis.com",
-        reservedPeeringRanges=["peer"],
-    )
-    return google.create(
-        "sql/databaseInstance:DatabaseInstance",
-        "db",
-        name="tracking",
-        databaseVersion="POSTGRES_16",
-        deletionProtection=False,
-        settings={
-            "tier": "db-custom-2-7680",
-            "edition": "ENTERPRISE",
-            "ipConfiguration": {"ipv4Enabled": False, "privateNetwork": link},
-        },
-    )
+    return private_sql.database(google, private_sql.private_network(google))

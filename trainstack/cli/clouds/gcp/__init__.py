@@ -9,7 +9,7 @@ from infra.outputs.jobs import JobOutputs
 if TYPE_CHECKING:
     from infra.outputs.cluster import StackOutputs
     from infra.stackspec import StackSpec
-    from trainstack.cli.clouds.services import PinnedVersions
+    from trainstack.cli.clouds.services import PinnedVersions, Setup
     from trainstack.preflight.deployment import Preflight
     from trainstack.preflight.shortfalls import Short
 
@@ -57,3 +57,10 @@ def versions() -> "PinnedVersions":
     from trainstack.versions import gcp as pinned  # noqa: PLC0415 - slow to import
 
     return pinned
+
+
+def setup() -> "Setup":
+    """A script of gcloud, or Terraform."""
+    from trainstack.bootstrap import gcp as made  # noqa: PLC0415 - slow to import
+
+    return made
