@@ -109,19 +109,29 @@ def path_below(path: str, key: str) -> str:
 
 def read(path: Path, source: str) -> Any:
     """The content of a YAML file. Raises UserError when it is missing or is not YAML."""
-    yaml = YAML()
-    yaml.Constructor = _Constructor
-    yaml.preserve_quotes = False
-    text = ""
+    return parsed(text_of(path, source), source)
+
+
+def text_of(path: Path, source: str) -> str:
+    """The text of a file. Raises UserError when it is missing or is no text."""
     try:
-        text = path.read_text(encoding="utf-8")
-        return yaml.load(text)
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         rule, fix = error.strerror or str(error), "Create the file or fix its permissions."
         problem = Problem(source, None, rule, fix, code="file-not-readable")
     except UnicodeDecodeError as error:
         rule, fix = f"not UTF-8 ({error.reason})", "Save the file as UTF-8."
         problem = Problem(source, None, rule, fix, code="file-not-utf8")
+    raise UserError([problem])
+
+
+def parsed(text: str, source: str) -> Any:
+    """The content of a text of YAML. Raises UserError for anything else."""
+    yaml = YAML()
+    yaml.Constructor = _Constructor
+    yaml.preserve_quotes = False
+    try:
+        return yaml.load(text)
     except DuplicateKeyError as error:
         key = re.search(r'duplicate key "(.*?)"', error.problem or "")
         lines = [str(mark.line + 1) for mark in (error.context_mark, error.problem_mark) if mark]

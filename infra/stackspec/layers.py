@@ -1,10 +1,11 @@
 """The layers of a spec: profile, cloud overlay, client, stack file; each a YAML file, later over earlier."""
 
+from functools import cache
 from pathlib import Path
 
 from infra import places
 from infra.errors import Problem, UserError, did_you_mean
-from infra.stackspec.document import Branch, Node, Origin, node, read
+from infra.stackspec.document import Branch, Node, Origin, node, parsed, text_of
 from infra.stackspec.supported import CLOUDS, PROFILES, SUPPORTED, pairs
 
 PROFILES_FOLDER = places.PACKAGES / "stacks" / "profiles"
@@ -56,7 +57,13 @@ def _client_problems(client: str | None, clients: Path) -> list[Problem]:
 
 def _layer(path: Path) -> Node:
     source = f"{path.parent.name}/{path.name}"
-    content = read(path, source)
+    return _tree(text_of(path, source), source)
+
+
+@cache
+def _tree(text: str, source: str) -> Node:
+    """The tree of a layer; commands that load several stacks parse each text once."""
+    content = parsed(text, source)
     if content is None:
         return Branch({}, Origin(source))
     tree = node(content, source)
