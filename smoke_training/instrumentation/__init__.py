@@ -16,13 +16,15 @@ A step lasts from asking for one batch to asking for the next. Its seconds are
 
 - `data`: waiting for the loader;
 - `compute`: from the model's forward pass to the end of its backward pass, and the optimizer's step;
-- `exposed_communication`: from the moment the last gradient is ready to the moment the reduced gradients
-  are, which is what `DistributedDataParallel` could not overlap with the backward pass (it includes waiting
-  for slower ranks);
+- `exposed_communication`: waits for other ranks. With `DistributedDataParallel`, from the moment the last
+  gradient is ready to the moment the reduced gradients are, which could not overlap with the backward pass;
+  with FSDP2, tensor or pipeline parallelism and own collectives, the waits in Python (`waits.py`);
 - `checkpoint`: inside `run.saving()` or `run.checkpoint()`;
 - `other`: everything else in the loop.
 
 Overhead per step is a few clock readings (figure: `benchmarks/instrument_overhead.py`).
+Each record has tokens per second, MFU and the share of effective training time (`step_records.py`); a loop
+that hangs is reported with the collective that a rank did not enter (`hang.py`).
 Ranks compare their compute times every `every` steps through the process group's key-value store, in
 a separate thread: no collective, no barrier, no wait in the step itself. Works without
 `torch.distributed` as well. On CUDA the marks are events on the current stream, read one window later.

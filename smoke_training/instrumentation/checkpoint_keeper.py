@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from smoke_training.instrumentation.checkpoints import commit, prune
+from smoke_training.instrumentation.peers import Peers
 from smoke_training.instrumentation.retention import Retention
-from smoke_training.instrumentation.step_records import Peers
 from smoke_training.runtime.announcement import announce
 
 RANKS_S = 600.0  # time that rank 0 waits for the files of slower ranks

@@ -6,6 +6,7 @@ enqueues work and runs ahead of it.
 
 import itertools
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -35,6 +36,11 @@ class HostMarks:
     def __init__(self) -> None:
         self._steps: list[StepTimes] = []
         self.begin()
+
+    @property
+    def section(self) -> int:
+        """The current section."""
+        return self._section
 
     def begin(self) -> None:
         """Discard the time before the first step."""
@@ -76,22 +82,29 @@ class DeviceMarks:
 
     def __init__(self) -> None:
         self._ended: list[Events] = []
+        self._free: deque[torch.cuda.Event] = deque()  # making an event costs more than recording it
         self.begin()
+
+    @property
+    def section(self) -> int:
+        """The current section."""
+        return self._section
 
     def begin(self) -> None:
         """Discard the time before the first step."""
-        self._section, self._events = DATA, [(DATA, _event())]
+        self._section, self._events = DATA, [(DATA, self._now())]
 
     def enter(self, section: int) -> int:
-        """Begin a section and end the one before, which is returned."""
-        before, self._section = self._section, section
-        if section != before:
-            self._events.append((section, _event()))
+        """Begin a section and end the one before, which is returned; no event inside of a captured graph."""
+        before = self._section
+        if section != before and not _capturing():
+            self._section = section
+            self._events.append((section, self._now()))
         return before
 
     def end_step(self) -> None:
         """End a step and begin the next one."""
-        last = DATA, _event()  # a step begins with the request for its batch
+        last = DATA, self._now()  # a step begins with the request for its batch
         self._ended.append([*self._events, last])
         self._section, self._events = DATA, [last]
 
@@ -102,9 +115,20 @@ class DeviceMarks:
         def steps() -> list[StepTimes]:
             if ended:
                 ended[-1][-1][1].synchronize()
-            return [_resolved(events) for events in ended]
+            found = [_resolved(events) for events in ended]
+            # The last event of a step is the first of the next one.
+            self._free.extend(event for events in ended for _, event in events[:-1])
+            return found
 
         return steps
+
+    def _now(self) -> "torch.cuda.Event":
+        try:
+            event = self._free.popleft()
+        except IndexError:
+            event = _event()
+        event.record()
+        return event
 
 
 def _resolved(events: Events) -> StepTimes:
@@ -116,6 +140,8 @@ def _resolved(events: Events) -> StepTimes:
 
 
 def _event() -> "torch.cuda.Event":
-    event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-    event.record()
-    return event
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
+def _capturing() -> bool:
+    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()

@@ -1,7 +1,10 @@
 """One instrumented loop: hooks that mark the parts of a step."""
 
+import functools
+import math
+import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
@@ -13,6 +16,7 @@ from torch.utils.hooks import RemovableHandle
 
 from smoke_training.instrumentation.checkpoint_keeper import CheckpointKeeper
 from smoke_training.instrumentation.checkpoints import begin
+from smoke_training.instrumentation.hang import HangWatch
 from smoke_training.instrumentation.marks import (
     CHECKPOINT,
     COMPUTE,
@@ -24,7 +28,9 @@ from smoke_training.instrumentation.marks import (
     StepTimes,
 )
 from smoke_training.instrumentation.retention import Retention, retention
-from smoke_training.instrumentation.step_records import Bookkeeper, Record
+from smoke_training.instrumentation.step_records import Bookkeeper, Record, TokenCost, Window
+from smoke_training.instrumentation.waits import Waits
+from smoke_training.runtime.flight_recorder import OLDER, named
 
 Batch = TypeVar("Batch")
 
@@ -32,13 +38,19 @@ Batch = TypeVar("Batch")
 def metrics(record: Mapping[str, Any]) -> dict[str, float]:
     """A record as flat numbers for an experiment tracker; unknown values are left out.
 
-    Seconds per step by part, `step_seconds`, the shares lost to data and communication, and the largest
-    slowdown of any rank.
+    Seconds per step by part, `step_seconds`, the shares lost to data and communication, rates, the share of
+    effective time, and the largest slowdown of any rank.
     """
     found = {f"step/{part}_seconds": value for part, value in record["seconds"].items() if value is not None}
     found["step/lost_to_data"] = record["lost_to_data"]
     if record["lost_to_communication"] is not None:
         found["step/lost_to_communication"] = record["lost_to_communication"]
+    for name in ("tokens_per_second", "tokens_per_second_all", "mfu", "ettr", "slowdown_to_own_history"):
+        if record.get(name) is not None:
+            found[f"step/{name}"] = record[name]
+    found |= {
+        f"gpu/{name}": value for name, value in (record["gpu"] or {}).items() if isinstance(value, float)
+    }
     if record["straggler"] is not None:
         found["step/straggler_slowdown"] = record["straggler"]["slowdown"]
         found["step/straggler_rank"] = float(record["straggler"]["rank"])
@@ -54,12 +66,23 @@ class InstrumentedRun(Generic[Batch]):
     of a process group must instrument their loops alike. ValueError if `every` is below 1, or if the stack's
     policy of checkpoints, which applies where `keep` is not given, cannot be read.
 
+    `model`: one module, or several (parts of a pipeline, a generator and its critic).
+
+    `tokens` counts those of a batch that this rank alone trains on (0 where another rank has the same batch);
+    without it, an integer tensor of two dimensions (alone, first in a tuple, or `input_ids`) is counted,
+    padding included. A step is a batch of the loader, so accumulated gradients change no rate.
+    `flops_per_token` (forward and backward, `smoke_training/formulae/mfu.py`) and `peak_tflops` of one device
+    give `mfu`.
+
+    A loop of several ranks that makes no step for `hang_s` (None: never looked at) is reported once, in
+    `problems`, a warning and `jsonl`: with the collective that a rank did not enter.
+
     `step` counts from 1; `history` and `latest` fill as windows are evaluated.
     """
 
     def __init__(
         self,
-        model: nn.Module,
+        model: nn.Module | Sequence[nn.Module],
         optimizer: torch.optim.Optimizer | None,
         loader: Iterable[Batch],
         *,
@@ -67,20 +90,35 @@ class InstrumentedRun(Generic[Batch]):
         jsonl: str | Path | None = None,
         on_record: Callable[[Record], object] | None = None,
         keep: Retention | None = None,
+        tokens: Callable[[Batch], int] | None = None,
+        flops_per_token: float | None = None,
+        peak_tflops: float | None = None,
+        hang_s: float | None = 300.0,
     ) -> None:
         if every < 1:
             raise ValueError(f"every: got {every}; must be at least 1 step")
         self.step = 0
-        self._model, self._optimizer, self._loader, self._every = model, optimizer, loader, every
-        self._bookkeeper = Bookkeeper(model, jsonl, on_record)
+        self._models = [model] if isinstance(model, nn.Module) else list(model)
+        self._optimizer, self._loader, self._every = optimizer, loader, every
+        cost = TokenCost(flops_per_token=flops_per_token, peak_tflops=peak_tflops)
+        if not os.environ.keys() & {*OLDER, *OLDER.values()}:  # for a process group that is made later
+            os.environ.update(named({"TORCH_FR_BUFFER_SIZE": "2000"}))
+        self._bookkeeper = Bookkeeper(self._models, jsonl, on_record, cost)
         self._keeper = CheckpointKeeper(keep or retention(), self._bookkeeper.complain)
-        parameter = next(model.parameters(), None)
-        on_device = parameter is not None and parameter.is_cuda
+        parameters = [parameter for module in self._models for parameter in module.parameters()]
+        on_device = bool(parameters) and parameters[0].is_cuda
         self._marks: HostMarks | DeviceMarks = DeviceMarks() if on_device else HostMarks()
-        self._waits = isinstance(model, DistributedDataParallel)
-        self._trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self._waits, self._counted = Waits(self._marks), 0
+        self._tokens: Callable[[Batch], int] | None = tokens or _tokens
+        self._hang: HangWatch | None = None
+        if hang_s is not None and self._bookkeeper.peers.world > 1:
+            peers, report = self._bookkeeper.peers, self._bookkeeper.hung
+            self._hang = HangWatch(hang_s, peers, lambda: self.step, report)
+        self._overlaps = any(isinstance(module, DistributedDataParallel) for module in self._models)
+        self._trained = [p for p in parameters if p.requires_grad and p.is_leaf]
         self._handles: list[RemovableHandle] = []
-        self._in_backward = False
+        self._compiled: list[nn.Module] = []
+        self._in_backward, self._active, self._pid = False, False, os.getpid()
 
     @property
     def history(self) -> list[StepTimes]:
@@ -98,27 +136,43 @@ class InstrumentedRun(Generic[Batch]):
         return list(self._bookkeeper.problems)
 
     def __enter__(self) -> Self:
-        self._handles = [
-            self._model.register_forward_pre_hook(self._enters(COMPUTE)),
-            self._model.register_forward_hook(self._forward_ends),
-        ]
+        for module in self._models:
+            if module._compiled_call_impl is not None:
+                # `module.compile()` compiles hooks as well, and a full graph must not read a clock.
+                self._compiled.append(module)
+                module._compiled_call_impl = self._around(module._compiled_call_impl)
+            else:
+                self._handles.append(module.register_forward_pre_hook(self._enters(COMPUTE)))
+                self._handles.append(module.register_forward_hook(self._forward_ends))
         # A hook on a parameter is registered once; one on the loss would be registered in every step, and
         # cost more than everything else here. Two, in case one gets no gradient.
         self._handles += [
             parameter.register_post_accumulate_grad_hook(self._backward_goes_on)  # type: ignore[no-untyped-call]
             for parameter in (*self._trained[:1], *self._trained[1:][-1:])
         ]
-        if self._optimizer is not None:
+        if isinstance(self._optimizer, torch.optim.Optimizer):  # others have no hooks
             self._handles.append(self._optimizer.register_step_pre_hook(self._enters(COMPUTE)))
             self._handles.append(self._optimizer.register_step_post_hook(self._enters(OTHER)))
+        self._waits.start()
         self._bookkeeper.start()
+        self._active = True
+        if self._hang is not None:
+            self._hang.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._active = False
         for handle in self._handles:
             handle.remove()
-        self._handles = []
-        self._bookkeeper.hand_over(self.step, self._marks.take())
+        for module in self._compiled:
+            module._compiled_call_impl = module._compiled_call_impl.__wrapped__  # type: ignore[union-attr]
+        self._handles, self._compiled = [], []
+        self._waits.stop()
+        if os.getpid() != self._pid:  # a forked process that leaves has none of these threads
+            return
+        if self._hang is not None:
+            self._hang.stop()
+        self._hand_over()
         self._bookkeeper.stop()
         self._keeper.stop(failed=kind is not None)
 
@@ -136,6 +190,7 @@ class InstrumentedRun(Generic[Batch]):
                 return
             marks.enter(OTHER)
             self.step += 1
+            self._count(batch)
             try:
                 yield batch
             finally:
@@ -143,11 +198,29 @@ class InstrumentedRun(Generic[Batch]):
                 self._end_step()
 
     def _end_step(self) -> None:
-        if not self._handles:  # a loop that was left, cleaned up after the `with` statement
+        if not self._active or os.getpid() != self._pid:  # cleaned up after the `with` statement, or forked
             return
         self._marks.end_step()
+        if self._hang is not None:
+            self._hang.beat = time.monotonic()
         if self.step % self._every == 0:
-            self._bookkeeper.hand_over(self.step, self._marks.take())
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        tokens = None if self._tokens is None else self._counted
+        window = Window(step=self.step, steps=self._marks.take(), tokens=tokens, waits=self._waits.seen)
+        self._counted = self._waits.seen = 0
+        self._bookkeeper.hand_over(window)
+
+    def _count(self, batch: Batch) -> None:
+        if self._tokens is None:
+            return
+        try:
+            self._counted += self._tokens(batch)
+        except Exception as error:  # a batch of another form must not end the loop
+            if self._tokens is not _tokens:
+                self._bookkeeper.complain(f"tokens: {type(error).__name__}: {error}")
+            self._tokens = None
 
     @contextmanager
     def checkpoint(self) -> Iterator[None]:
@@ -171,16 +244,30 @@ class InstrumentedRun(Generic[Batch]):
     @contextmanager
     def _timed(self) -> Iterator[None]:
         before = self._marks.enter(CHECKPOINT)
+        if self._hang is not None:
+            self._hang.beat = math.inf  # storage may take any time
         try:
             yield
         finally:
             self._marks.enter(before)
+            if self._hang is not None:
+                self._hang.beat = time.monotonic()
 
     def _enters(self, section: int) -> Callable[..., None]:
         def hook(*_: object) -> None:
             self._marks.enter(section)
 
         return hook
+
+    def _around(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(call)
+        def timed(*arguments: Any, **options: Any) -> Any:
+            self._marks.enter(COMPUTE)
+            found = call(*arguments, **options)
+            self._forward_ends()
+            return found
+
+        return timed
 
     def _forward_ends(self, *_: object) -> None:
         self._in_backward = False
@@ -194,7 +281,7 @@ class InstrumentedRun(Generic[Batch]):
             torch.autograd.Variable._execution_engine.queue_callback(self._gradients_ready)
 
     def _gradients_ready(self) -> None:
-        self._marks.enter(EXPOSED if self._waits else OTHER)
+        self._marks.enter(EXPOSED if self._overlaps else OTHER)
         # Callbacks may queue further ones (torch `engine.cpp`, `exec_post_processing`): this one runs last,
         # after the wait.
         torch.autograd.Variable._execution_engine.queue_callback(self._backward_ends)
@@ -202,6 +289,17 @@ class InstrumentedRun(Generic[Batch]):
     def _backward_ends(self) -> None:
         self._in_backward = False
         self._marks.enter(OTHER)
+
+
+def _tokens(batch: Any) -> int:
+    """Count the tokens of a batch: an integer tensor [sequences, length]; TypeError for any other batch."""
+    if isinstance(batch, Mapping):
+        batch = batch["input_ids"]
+    elif isinstance(batch, tuple | list):
+        batch = batch[0]
+    if not (isinstance(batch, Tensor) and batch.dim() == 2 and not batch.is_floating_point()):
+        raise TypeError("the batch has no integer tensor of two dimensions")
+    return batch.numel()
 
 
 instrument = InstrumentedRun

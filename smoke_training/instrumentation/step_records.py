@@ -1,54 +1,81 @@
 """Evaluate windows of steps into records: means by part, and a comparison of the ranks."""
 
-import itertools
+import contextlib
 import json
+import math
+import os
 import queue
 import statistics
 import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import torch.distributed as dist
+import torch
 from torch import nn
-from torch._C._distributed_c10d import HashStore, PrefixStore, Store
-from torch.distributed import distributed_c10d
 from torch.nn.parallel import DistributedDataParallel
 
+from smoke_training.formulae.mfu import mfu
 from smoke_training.instrumentation.marks import Pending, StepTimes
-from smoke_training.statistics.peers import PeerComparison
+from smoke_training.instrumentation.peers import Peers
+from smoke_training.runtime import processes
+from smoke_training.runtime.nvml import Nvml
+from smoke_training.statistics.peers import WINDOWS_KEPT, PeerComparison
 
 Record = dict[str, object]
 
 HISTORY = 10_000  # steps kept for `Run.history`
-PATIENCE_S = 2.0  # time that rank 0 waits, in this thread, for the figures of slower ranks
 FLUSH_S = 10.0  # limit for leaving the `with` statement
-SLOTS = 4  # windows of one rank that the store keeps: its size does not grow with the run
-POLL_S = 0.2
 PARTS = ("data", "compute", "exposed_communication", "checkpoint", "other")
-_runs = itertools.count()
+OWN_WINDOWS = 5  # before a rank is compared with its own history
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenCost:
+    """Figures for rates: FLOPs of one token, forward and backward, and the peak of one device in TFLOPS."""
+
+    flops_per_token: float | None = None
+    peak_tflops: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """Some steps: `step` is the last one, `tokens` None where they were not counted, `waits` those seen."""
+
+    step: int
+    steps: Pending
+    tokens: int | None = None
+    waits: int = 0
 
 
 class Bookkeeper(threading.Thread):
     """Evaluates windows of steps in a thread of its own."""
 
     def __init__(
-        self, model: nn.Module, jsonl: str | Path | None, on_record: Callable[[Record], object] | None
+        self,
+        models: Sequence[nn.Module],
+        jsonl: str | Path | None,
+        on_record: Callable[[Record], object] | None,
+        cost: TokenCost,
     ) -> None:
         super().__init__(name="smoke-training-instrument", daemon=True)
         self.history: deque[StepTimes] = deque(maxlen=HISTORY)
         self.latest: Record | None = None
         self.problems: list[str] = []
-        self._peers = peers = Peers()
-        self._on_record = on_record
-        self._unknown = why_unknown(model, peers.world)
+        self.peers = peers = Peers()
+        self._on_record, self._cost = on_record, cost
+        self._overlaps = peers.world == 1 or any(isinstance(m, DistributedDataParallel) for m in models)
+        self._unknown = why_unknown(models) if peers.world > 1 else None
         self._path = Path(jsonl) if jsonl is not None and peers.rank == 0 else None
         self._comparison = PeerComparison(peers.world) if peers.world > 1 else None
+        self._own = deque[float](maxlen=WINDOWS_KEPT)
+        self._counted_s = 0.0
+        self._gpu = _gpu(models)
         self._window = 0
-        self._work: queue.SimpleQueue[tuple[int, Pending] | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Window | None] = queue.SimpleQueue()
 
     def stop(self) -> None:
         """Evaluate the remaining windows; gives up after FLUSH_S, so that training can end."""
@@ -57,44 +84,49 @@ class Bookkeeper(threading.Thread):
         if self.is_alive():
             self.complain(f"the last records were not written within {FLUSH_S:.0f} s")
 
-    def hand_over(self, step: int, steps: Pending) -> None:
-        """Queue the steps of a window that ends at `step`."""
-        self._work.put((step, steps))
+    def hand_over(self, window: Window) -> None:
+        """Queue the steps of a window."""
+        self._work.put(window)
 
     def run(self) -> None:
         """Evaluate windows until `stop`."""
         while (item := self._work.get()) is not None:
             # An error here must not reach the training loop; it is recorded, with one warning.
             try:
-                self._evaluate(*item)
+                self._evaluate(item)
             except Exception as error:
                 self.complain(f"{type(error).__name__}: {error}")
 
-    def _evaluate(self, step: int, pending: Pending) -> None:
-        steps = pending()
+    def _evaluate(self, given: Window) -> None:
+        steps = given.steps()
         if not steps:
             return
         self.history.extend(steps)
         window, self._window = self._window, self._window + 1
-        own = summary(steps, self._unknown)
-        record: Record = {"step": step, "rank": self._peers.rank, "world": self._peers.world, **own}
+        unknown = self._unknown
+        if unknown is None and not self._overlaps and not given.waits:
+            unknown = "no wait for another rank was seen in Python: communication is part of compute or other"
+        own = summary(steps, unknown) | self._rates(steps, given.tokens)
+        record: Record = {"step": given.step, "rank": self.peers.rank, "world": self.peers.world, **own}
         record |= {"straggler": None, "straggler_reason": "one rank has no peers", "ranks": None}
         if self._comparison is not None:
-            self._peers.publish(window, own)
-            if self._peers.rank == 0:
+            self.peers.publish(window, own)
+            if self.peers.rank == 0:
                 record |= self._compared(window, self._comparison)
             else:
                 record["straggler_reason"] = "rank 0 has the comparison"
         self.latest = record
-        if self._peers.rank == 0:
+        if self.peers.rank == 0:
             self._export(record)
 
     def _compared(self, window: int, comparison: PeerComparison) -> Record:
-        figures, missing = self._peers.collect(window, lambda: not self._work.empty())
+        figures, missing = self.peers.collect(window, lambda: not self._work.empty())
         if missing:
             late = ", ".join(map(str, missing))
             return {"straggler_reason": f"ranks without figures for this window: {late}", "ranks": figures}
         rows = [row for row in figures if isinstance(row, dict)]
+        rates = [row["tokens_per_second"] for row in rows]
+        tokens = None if None in rates else math.fsum(rates)
         comparison.add([float(row["median_compute_s"]) for row in rows])
         standings = comparison.standings()
         worst = max(standings, key=lambda standing: standing.slowdown)
@@ -102,8 +134,37 @@ class Bookkeeper(threading.Thread):
         return {
             "straggler": scores[worst.rank],
             "straggler_reason": None,
+            "tokens_per_second_all": tokens,
             "ranks": [{**row, **score} for row, score in zip(rows, scores, strict=True)],
         }
+
+    def _rates(self, steps: list[StepTimes], tokens: int | None) -> Record:
+        """Return rates of these steps, effective training time so far, own history and state of the GPU."""
+        total = math.fsum(step.total for step in steps)
+        self._counted_s += total - math.fsum(step.checkpoint for step in steps)
+        rate = None if tokens is None or total <= 0 else tokens / total
+        flops, peak = self._cost.flops_per_token, self._cost.peak_tflops
+        known = rate and flops and peak
+        median = statistics.median(step.compute for step in steps)
+        slowdown = median / statistics.median(self._own) if len(self._own) >= OWN_WINDOWS else None
+        self._own.append(median)
+        return {
+            "tokens_per_second": rate,
+            "mfu": mfu(flops_per_token=flops, tokens_per_second=rate, devices=1, peak_tflops=peak)
+            if rate and flops and peak
+            else None,
+            "mfu_reason": None if known else "needs tokens, flops_per_token and peak_tflops",
+            "ettr": min(1.0, self._counted_s / age_s()),
+            "slowdown_to_own_history": slowdown,
+            "gpu": _look(self._gpu),
+        }
+
+    def hung(self, step: int, seconds: float, texts: Sequence[str]) -> None:
+        """Record a loop that made no step for so long, with the reading of torch's flight recorder."""
+        self.complain(f"no step after {step} for {seconds:.0f} s: {'; '.join(texts)}")
+        if self._path is not None:
+            with self._path.open("a") as stream:
+                stream.write(json.dumps({"step": step, "no_step_for_s": seconds, "hang": list(texts)}) + "\n")
 
     def _export(self, record: Record) -> None:
         if self._path is not None:
@@ -138,65 +199,39 @@ def summary(steps: list[StepTimes], unknown: str | None) -> Record:
     }
 
 
-def why_unknown(model: nn.Module, world: int) -> str | None:
-    """Return why exposed communication cannot be separated from compute in this model; None if it can."""
-    if isinstance(model, DistributedDataParallel) or world == 1:
+def why_unknown(models: Sequence[nn.Module]) -> str | None:
+    """Return why waits for other ranks cannot be seen in these models; None if they can."""
+    if all(isinstance(model, DistributedDataParallel) for model in models):
         return None
-    from torch.distributed.fsdp import FSDPModule  # noqa: PLC0415 - half a second of import, needed here only
+    from torch.distributed.fsdp import FullyShardedDataParallel  # noqa: PLC0415 - half a second of import
 
-    if isinstance(model, FSDPModule):
-        return "sharded parameters are exchanged inside the forward and backward pass: part of compute"
-    return "the model is not a DistributedDataParallel: its communication is part of compute or other"
+    for module in (module for model in models for module in model.modules()):
+        if isinstance(module, FullyShardedDataParallel):
+            return "FullyShardedDataParallel (FSDP1) waits in streams: part of compute"
+        if isinstance(module, torch._dynamo.OptimizedModule) or module._compiled_call_impl is not None:
+            return "compiled code exchanges inside of its graph: part of compute"
+    return None
 
 
-class Peers:
-    """The other ranks of the default process group, or none; figures go through its key-value store.
+def age_s() -> float:
+    """Return the seconds since this process began."""
+    own = processes.state_of(os.getpid())
+    began = own.started / os.sysconf("SC_CLK_TCK") if own else 0.0
+    return max(1e-9, time.clock_gettime(time.CLOCK_BOOTTIME) - began)
 
-    Every rank makes its objects in the same order, so that they use the same prefix. Only rank 0
-    reads: one reader costs the store as much as all writers together.
-    """
 
-    def __init__(self) -> None:
-        joined = dist.is_available() and dist.is_initialized()
-        self.rank = dist.get_rank() if joined else 0
-        self.world = dist.get_world_size() if joined else 1
-        self._store: Store = HashStore()
-        if self.world > 1:
-            prefix = f"smoke_training.instrument/{next(_runs)}"
-            # torch has no public name for the store of the default group; `torch.distributed.elastic` and
-            # `new_group` use this one.
-            self._store = PrefixStore(prefix, distributed_c10d._get_default_store())
+def _gpu(models: Sequence[nn.Module]) -> Nvml | None:
+    parameter = next((p for model in models for p in model.parameters()), None)
+    if parameter is None or not parameter.is_cuda:
+        return None
+    with contextlib.suppress(OSError, AttributeError, RuntimeError):
+        return Nvml(f"GPU-{torch.cuda.get_device_properties(parameter.device).uuid}")
+    return None
 
-    def publish(self, window: int, figures: object) -> None:
-        """Publish a window of steps to the other ranks; `figures` must be ready for JSON."""
-        text = json.dumps({"window": window, "figures": figures})
-        self._store.set(f"{self.rank}/{window % SLOTS}", text)
 
-    def say(self, word: str) -> None:
-        """Publish that this rank has reached an event."""
-        self._store.set(f"{self.rank}/{word}", "")
-
-    def silent(self, word: str) -> list[int]:
-        """Return the ranks that have not published an event."""
-        return [rank for rank in range(self.world) if not self._store.check([f"{rank}/{word}"])]
-
-    def collect(self, window: int, hurried: Callable[[], bool]) -> tuple[list[object], list[int]]:
-        """Return the figures of all ranks for a window, and the ranks whose figures are late."""
-        deadline = time.monotonic() + PATIENCE_S
-        found: dict[int, object] = {}
-        while True:
-            for rank in set(range(self.world)) - found.keys():
-                sent = self._read(rank, window)
-                if sent is not None:
-                    found[rank] = sent
-            missing = [rank for rank in range(self.world) if rank not in found]
-            if not missing or time.monotonic() > deadline or hurried():
-                return [found.get(rank) for rank in range(self.world)], missing
-            time.sleep(POLL_S)
-
-    def _read(self, rank: int, window: int) -> object | None:
-        key = f"{rank}/{window % SLOTS}"
-        if not self._store.check([key]):
-            return None
-        sent = json.loads(self._store.get(key))
-        return sent["figures"] if sent["window"] == window else None
+def _look(gpu: Nvml | None) -> Record | None:
+    """Return watts, the clock in MHz and the reasons that limit it, at the end of a window."""
+    if gpu is None:
+        return None
+    clock = gpu.clock()
+    return {"watts": gpu.read()[0].power, "mhz": clock.mhz, "limited_by": list(clock.reasons)}

@@ -16,7 +16,7 @@ from smoke_training import files
 from smoke_training import plan as plans
 from smoke_training.evidence.world import LauncherPreflight
 from smoke_training.plan import Plan
-from smoke_training.runtime import facts, heartbeat, host, processes
+from smoke_training.runtime import facts, flight_recorder, heartbeat, host, processes
 from smoke_training.runtime.control.session import NodeReport
 from smoke_training.runtime.control.vitals import LOOK_AT_MOST_S, Vital, Vitals
 from smoke_training.runtime.facts import NodeSettings
@@ -220,10 +220,10 @@ def nccl_environment(scratch: Path, timeout_s: float) -> dict[str, str]:
     before it ends hung ranks. NCCL's own watchdog only acts after the run's end, since it identifies no
     culprit. Names: torch 2.13, libtorch_cuda.
     """
+    recorder = {"TORCH_FR_BUFFER_SIZE": "2000", "TORCH_FR_DUMP_TEMP_FILE": str(scratch / "nccl-trace-")}
     return {
-        "TORCH_FR_BUFFER_SIZE": "2000",
+        **flight_recorder.named(recorder),
         "TORCH_NCCL_DUMP_ON_TIMEOUT": "1",
-        "TORCH_FR_DUMP_TEMP_FILE": str(scratch / "nccl-trace-"),
         "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": str(scratch / "nccl-pipe-"),
         "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
         "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": str(int(timeout_s + GROUP_TIMEOUT_MARGIN_S)),

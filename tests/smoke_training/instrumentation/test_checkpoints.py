@@ -16,7 +16,7 @@ import smoke_training
 from smoke_training.checkpoint_files import step_folder
 from smoke_training.instrumentation import Retention, checkpoint_keeper
 from smoke_training.instrumentation.checkpoints import begin, commit, damaged, prune, whole
-from smoke_training.instrumentation.step_records import Peers
+from smoke_training.instrumentation.peers import Peers
 
 
 def write(root: Path, step: int, at: float | None = None, text: str = "weights") -> Path:

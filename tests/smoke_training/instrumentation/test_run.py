@@ -1,4 +1,5 @@
 import json
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 import smoke_training
@@ -186,6 +188,111 @@ def test_an_exception_of_the_loop_passes_through_and_leaves_nothing_behind() -> 
             model(batch)
             raise KeyError(run.step)
     assert not model._forward_hooks
+
+
+class Plain(nn.Module):
+    """A model that compiles."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 1)
+
+    def forward(self, batch: Tensor) -> Tensor:
+        out: Tensor = self.layer(batch) * 2
+        return out
+
+
+@pytest.mark.parametrize("how", ["call", "module"])
+def test_compiled_models_keep_a_full_graph(how: str) -> None:
+    model: Any = Plain()
+    if how == "call":
+        model = torch.compile(model, backend="eager", fullgraph=True)
+    else:
+        model.compile(backend="eager", fullgraph=True)
+    before = model._compiled_call_impl
+    run = train(model, Loader(3))
+    assert len(run.history) == 3
+    assert least(run, "compute") > 0
+    assert model._compiled_call_impl is before
+
+
+def test_a_loop_may_have_several_models_no_optimizer_of_torch_and_no_backward_pass() -> None:
+    class Wrapped:
+        def step(self) -> None: ...
+
+    models = [Slow(PAUSE), Slow(PAUSE)]
+    with smoke_training.instrument(models, Wrapped(), Loader(2), every=1) as run:  # type: ignore[arg-type]
+        for batch in run.batches():
+            with torch.no_grad():
+                for model in models:
+                    model(batch)
+    assert least(run, "compute") >= 2 * PAUSE
+    assert not any(model._forward_hooks for model in models)
+
+
+def test_two_loops_at_once_and_loader_processes_leave_torch_as_it_was() -> None:
+    before = vars(dist.Work)["wait"]
+    data: Any = torch.utils.data.DataLoader(torch.ones(4, 8), num_workers=1, multiprocessing_context="fork")  # type: ignore[arg-type]
+    with smoke_training.instrument(Slow(), None, Loader(2), every=1) as outer:
+        for _ in outer.batches():
+            with smoke_training.instrument(Slow(), None, data, every=1) as inner:
+                assert sum(1 for _ in inner.batches()) == 4
+            assert vars(dist.Work)["wait"] is not before
+    assert vars(dist.Work)["wait"] is before
+
+
+def test_a_forked_process_may_leave_the_loop() -> None:
+    with smoke_training.instrument(Slow(), None, Loader(2), every=1) as run:
+        for _ in run.batches():
+            pid = os.fork()
+            if pid == 0:
+                break
+            assert os.waitpid(pid, 0)[1] == 0
+    if pid == 0:
+        os._exit(0)
+    assert len(run.history) == 2
+
+
+def test_rates_count_the_tokens_of_batches_however_they_are_split() -> None:
+    model, flops, peak = nn.Embedding(10, 4), 1e6, 1e-3
+
+    class Tokens(Loader):
+        def __iter__(self) -> Iterator[Any]:
+            return ({"input_ids": torch.ones(4, 8, dtype=torch.long)} for _ in range(6))
+
+    wishes = {"flops_per_token": flops, "peak_tflops": peak}
+    with smoke_training.instrument(model, None, Tokens(6), every=6, **wishes) as run:  # type: ignore[arg-type]
+        for batch in run.batches():
+            for part in batch["input_ids"].split(1):
+                model(part).mean().backward()
+    record: Any = run.latest
+    assert record["tokens_per_second"] == pytest.approx(32 / record["seconds"]["total"])
+    assert record["mfu"] == pytest.approx(record["tokens_per_second"] * flops / (peak * 1e12))
+    assert 0 < record["ettr"] < 1
+    assert metrics(record)["step/mfu"] == record["mfu"]
+
+
+def test_a_rank_is_compared_with_its_own_history() -> None:
+    slow = Slow(PAUSE / 4)
+    records: list[Any] = []
+    with smoke_training.instrument(
+        slow, None, Loader(7), every=1, on_record=records.append, hang_s=None
+    ) as run:
+        for batch in run.batches():
+            slow.seconds = PAUSE / 4 if run.step < 7 else 8 * PAUSE
+            slow(batch).mean().backward()
+    found = [record["slowdown_to_own_history"] for record in records]
+    assert found[:5] == [None] * 5
+    assert found[6] > 2
+
+
+def test_batches_without_tokens_have_a_reason_and_a_broken_count_costs_no_training() -> None:
+    with pytest.warns(RuntimeWarning, match="tokens: ZeroDivisionError"):
+        run = train(Slow(), Loader(4), tokens=lambda _: 1 // 0)
+    record: Any = run.latest
+    assert (len(run.history), record["tokens_per_second"], record["mfu"]) == (4, None, None)
+    assert "tokens" in record["mfu_reason"]
+    assert train(Slow(), Loader(4)).problems == []
 
 
 def test_a_window_of_no_steps_is_refused() -> None:
