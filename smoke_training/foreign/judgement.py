@@ -155,6 +155,9 @@ def _agrees(reading: Reading, size: int, name: str, ranks: int) -> bool:
 
 
 def _checks(test: Test, setting: RunSetting, claim: Claim) -> Iterator[Check]:
+    if test.failure:
+        text = f"a test ended with an error: {test.failure}"
+        yield Check(id="run.completed", status=Verdict.ERROR, message=text, next_action="Repeat it.")
     yield from _devices(test)
     yield from _payload(test)
     odd = [row for row in test.all if not _fits(row, test, setting.ranks)]

@@ -95,6 +95,7 @@ class Test:
     order: list[tuple[str, str, int, int]] = field(default_factory=list)
     iterations: int | None = None
     average: float | None = None
+    failure: str | None = None  # the message of a test that ended with an error
     damaged: int = 0
     disordered: bool = False
     rooted: bool = False
@@ -169,10 +170,7 @@ def parse(lines: Iterable[str]) -> list[Test]:
         line = _COLOUR.sub("", raw).replace("|", " ")
         if "rccl" in line.lower() and _RCCL.search(line):
             raise DocumentError([f"line {number}: output of RCCL, not of NCCL; the references are of NCCL"])
-        if (test := tests[-1]).rows and _starts(line):
-            tests.append(test := Test())
-            if len(tests) > MOST_TESTS:
-                raise DocumentError([f"line {number}: more than {MOST_TESTS} tests; split the file"])
+        test = _current(tests, line, number)
         _header(test, line)
         if match := _AVERAGE.search(line):
             averages.append(float(match[1]))
@@ -188,9 +186,22 @@ def parse(lines: Iterable[str]) -> list[Test]:
         elif row:
             test.damaged, open_row = test.damaged + 1, row
     found = [test for test in tests if test.rows]
+    failure = tests[-1].failure
     if not found:
-        raise DocumentError([_no_table(averages)])
+        raise DocumentError([_no_table(averages) + (f"; the test failed: {failure}" if failure else "")])
+    found[-1].failure = found[-1].failure or failure
     return found
+
+
+def _current(tests: list[Test], line: str, number: int) -> Test:
+    """Return the test that a line belongs to; a new one where it starts one."""
+    if _starts(line) and tests[-1].rows:
+        tests.append(Test())
+    elif _starts(line) and tests[-1].ranks and "algbw" not in line:
+        tests[-1] = Test(failure=tests[-1].failure)  # the last ended with an error, or another world began
+    if len(tests) > MOST_TESTS:
+        raise DocumentError([f"line {number}: more than {MOST_TESTS} tests; split the file"])
+    return tests[-1]
 
 
 def _starts(line: str) -> bool:
@@ -213,6 +224,8 @@ def _header(test: Test, line: str) -> None:
         test.nranks.add(int(match[1]))
     elif (match := _TEST.search(line)) and not test.rows:
         test.named = match[1]
+    if test.failure is None and re.search(r"Test (NCCL |CUDA )?failure", line):
+        test.failure = line.strip()[:200]
     if match := re.search(r"(?<!warmup )\biters: (\d+)", line):
         test.iterations = int(match[1])
     if "algbw" in line:

@@ -274,3 +274,46 @@ def test_the_json_of_newer_versions_is_judged_alike() -> None:
 def test_json_that_is_cut_or_of_another_program_is_refused(text: str) -> None:
     with pytest.raises(DocumentError, match="must be the JSON that nccl-tests writes"):
         judged(text)
+
+
+def test_a_test_that_failed_before_another_is_an_error() -> None:
+    """xxrjun/nccl-tests-cluster, pairs of nodes: alltoall_perf lost a process, sendrecv_perf ran after it."""
+    text = (
+        "# Collective test starting: alltoall_perf\n" + ranks("node-a", "node-b", each=4) + ROOTED
+        + "node-a: Test NCCL failure common.cu:401 'remote process exited or there was a network error / '\n"
+        " .. node-a pid 521888: Test failure common.cu:519\n"
+        "# Collective test starting: sendrecv_perf\n" + ranks("node-a", "node-b", each=4) + ROOTED
+        + "    33554432        4194304    double     sum      -1  1365.60   24.57   24.57       0  1355.00   24.76   24.76    N/A\n"
+        "# Avg bus bandwidth    : 24.6\n"
+    )  # fmt: skip
+    found = judged(text)
+    assert found.verdict is Verdict.ERROR
+    assert "remote process exited" in next(
+        check.message for check in found.checks if check.id == "run.completed"
+    )
+
+
+def test_a_collapse_at_large_messages_fails_without_any_reference() -> None:
+    """The same source, H100, all-to-all of pairs of nodes: other pairs hold 23.6 GB/s at every size."""
+    rows = (
+        "   536870912       4194304    double    none      -1  29113.7   18.44   17.29       0  29428.6   18.24   17.10    N/A\n"
+        "  8589934592      67108864    double    none      -1   860534    9.98    9.36       0   991729    8.66    8.12    N/A\n"
+        " 17179869184     134217728    double    none      -1  2878449    5.97    5.60       0  2849237    6.03    5.65    N/A\n"
+    )
+    found = judged(
+        "# Collective test starting: alltoall_perf\n" + ranks("node-a", "node-b", each=8) + ROOTED + rows
+    )
+    assert found.verdict is Verdict.FAIL
+    assert [check.id for check in found.checks if check.status is Verdict.FAIL] == ["sweep.all_to_all"]
+
+
+def test_a_last_line_of_ranks_alone_leaves_their_number_to_the_bus_factor() -> None:
+    """coreweave/nccl-tests#43, one GB200 NVL72 rack: of 72 lines the last is left."""
+    text = (
+        "#  Rank 71 Group  0 Pid  14840 on node-r device  3 [0x01] NVIDIA Graphics Device\n"
+        + ROOTED
+        + "  1073741824     268435456     float     sum      -1   3108.8  345.38  681.17      0   2924.7  367.13  724.06      0\n"
+        "  4294967296    1073741824     float     sum      -1    10094  425.49  839.16      0    10141  423.54  835.32      0\n"
+    )
+    found = judgement.judge(nccl_tests.parse(text.splitlines(True)), Claim(machine="gb200-nvl72", nodes=None))
+    assert any(note.startswith("72 ranks on 18 nodes") for note in found.notes), found.notes
