@@ -10,6 +10,7 @@ import time
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,11 @@ _ROOT = Path(__file__).resolve().parents[1]
 _LAUNCHER = """#!/bin/sh
 exec {python} -I -c 'import sys; sys.path.insert(0, sys.argv[1]); \
 from rehearsal.{module} import main; sys.exit(main(sys.argv[2], sys.argv[3]))' {root} {argument} {home} "$@"
+"""
+# Components for programs in other languages; it deploys nothing itself, so it is the real one.
+_COMPONENTS = """#!/bin/sh
+exec {python} -I -c 'import sys; sys.path.insert(0, sys.argv.pop(1)); \
+from plugin.__main__ import main; main()' {root} "$@"
 """
 
 
@@ -252,20 +258,25 @@ class Rehearsal:
 
         (The engine also finds plugins on PATH, but warns about each on every command.)
         """
+        values: dict[str, object] = {"python": sys.executable, "root": _ROOT}
+        self._write_launcher("trainstack", metadata.version("trainstack"), _COMPONENTS, values)
         for package, version in _versions(PACKAGES):
-            folder = self.home / "pulumi" / "plugins" / f"resource-{package}-v{version}"
-            folder.mkdir(parents=True, exist_ok=True)
-            launcher = folder / f"pulumi-resource-{package}"
             real = chosen(self.home).provider is ProviderKind.REAL and package == "kubernetes"
-            values = {"python": sys.executable, "root": _ROOT, "home": self.home}
+            values |= {"home": self.home}
             values["argument"] = real_provider.installed() if real else package
             values["module"] = "realcluster.real_provider" if real else "plugin"
-            text = _LAUNCHER.format(**{name: shlex.quote(str(value)) for name, value in values.items()})
-            if not launcher.exists() or launcher.read_text() != text:
-                draft = launcher.with_suffix(f".{os.getpid()}")
-                draft.write_text(text)
-                draft.chmod(0o700)
-                draft.replace(launcher)
+            self._write_launcher(package, version, _LAUNCHER, values)
+
+    def _write_launcher(self, package: str, version: str, form: str, values: Mapping[str, object]) -> None:
+        folder = self.home / "pulumi" / "plugins" / f"resource-{package}-v{version}"
+        folder.mkdir(parents=True, exist_ok=True)
+        launcher = folder / f"pulumi-resource-{package}"
+        text = form.format(**{name: shlex.quote(str(value)) for name, value in values.items()})
+        if not launcher.exists() or launcher.read_text() != text:
+            draft = launcher.with_suffix(f".{os.getpid()}")
+            draft.write_text(text)
+            draft.chmod(0o700)
+            draft.replace(launcher)
 
 
 def _without_logs(path: Path) -> None:

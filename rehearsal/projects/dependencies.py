@@ -3,18 +3,20 @@
 import ast
 import importlib.metadata
 import importlib.util
+import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 
-def missing_modules(program: Path) -> dict[str, str]:
+def missing_modules(program: Path, folders: Sequence[Path] = ()) -> dict[str, str]:
     """Module -> file of the program that imports it, for modules that are neither installed nor part of it.
 
+    `folders` have further packages, such as SDKs that `pulumi package add` generated (`local_packages`).
     Followed from `__main__.py` through the program's own modules; an import inside `try` is optional.
     """
     missing: dict[str, str] = {}
@@ -30,9 +32,27 @@ def missing_modules(program: Path) -> dict[str, str]:
             own = _own(program, file, name)
             if own:
                 todo += [found for found in own if found not in seen]
-            elif name.partition(".")[0] and not _installed(name.partition(".")[0]):
-                missing.setdefault(name.partition(".")[0], str(file.relative_to(program)))
+            elif (top := name.partition(".")[0]) and not _installed(top, folders):
+                missing.setdefault(top, str(file.relative_to(program)))
     return missing
+
+
+def local_packages(project: Path) -> list[Path]:
+    """Folders of packages that the project's requirements name, which a rehearsal does not install."""
+    file = project / "requirements.txt"
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else []
+    found = (project / re.sub(r"^(-e|--editable)\s+", "", line.strip()) for line in lines if line.strip())
+    return [folder.resolve() for folder in found if folder.is_dir()]
+
+
+def describe(folders: Iterable[str], target: Path) -> Path:
+    """Write the metadata that generated SDKs read of themselves, as an installer does; returns `target`."""
+    for file in (found for folder in folders for found in Path(folder).glob("*/pulumi-plugin.json")):
+        name, version = file.parent.name, json.loads(file.read_text(encoding="utf-8")).get("version", "0.0.0")
+        metadata = target / f"{name}-{version}.dist-info" / "METADATA"
+        metadata.parent.mkdir(parents=True, exist_ok=True)
+        metadata.write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
+    return target
 
 
 def other_versions(project: Path) -> list[str]:
@@ -106,7 +126,9 @@ def _own(program: Path, file: Path, name: str) -> list[Path]:
     return files or ([file] if level else [])
 
 
-def _installed(module: str) -> bool:
+def _installed(module: str, folders: Sequence[Path]) -> bool:
+    if any((folder / module).is_dir() for folder in folders):
+        return True
     if module in sys.builtin_module_names or module in sys.stdlib_module_names:
         return True
     try:

@@ -57,7 +57,9 @@ def run(folder: Path, stack: str, settings: Sequence[str], arguments: Sequence[s
 
 def _refuse_missing(project: PulumiProject) -> None:
     problems = []
-    for module, file in dependencies.missing_modules(project.program).items():
+    folders = dependencies.local_packages(project.folder)
+    missing = dependencies.missing_modules(project.program, folders)
+    for module, file in missing.items():
         package = dependencies.distribution(project.folder, module)
         emulated = ", ".join(PACKAGES)
         fix = f"Install it: uv pip install --python {sys.executable} {package}"

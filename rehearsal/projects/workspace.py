@@ -15,7 +15,7 @@ from typing import Any
 from rehearsal.client import Rehearsal
 from rehearsal.control import HOME_VARIABLE
 from rehearsal.isolation import without_credentials
-from rehearsal.projects import homes, stack_file
+from rehearsal.projects import dependencies, homes, stack_file
 from rehearsal.projects.project import PulumiProject
 
 
@@ -50,6 +50,11 @@ def of_project(project: PulumiProject, stack: str, rehearsal: Rehearsal, pulumi:
         "PYTHONPYCACHEPREFIX": str(Path(sys.prefix) / "pycache"),
         "PYTHONDONTWRITEBYTECODE": "",
     }
+    folders = [str(one) for one in dependencies.local_packages(project.folder)]
+    if folders:
+        described = dependencies.describe(folders, folder / "packages")
+        inherited = [path for path in (os.environ.get("PYTHONPATH"),) if path]
+        environment["PYTHONPATH"] = os.pathsep.join([*folders, str(described), *inherited])
     dropped = {"main", "stackConfigDir", "config_dir", "backend", "runtime"}
     settings = {key: value for key, value in project.settings.items() if key not in dropped}
     # No `virtualenv` and no tool chain: a program in Python runs with the SDKs that the rehearsal knows.
