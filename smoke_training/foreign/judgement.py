@@ -50,6 +50,12 @@ class Claim:
         return self.fabric or (rows[0].fabrics[0] if rows else Fabric.TCP)
 
     @property
+    def model(self) -> str | None:
+        """Model of the GPUs, where the name of the machine type has it: hgx-h100, p6-b200.48xlarge."""
+        found = re.search(r"(?:GB|[AHB])[123]00", (self.machine or "").upper())
+        return found[0] if found else None
+
+    @property
     def gpus(self) -> int | None:
         """GPUs of a node."""
         machine = lookup.find_machine(shipped(), self.machine or "", self.network)
@@ -82,6 +88,8 @@ def _problems(test: Test, claim: Claim) -> Iterator[str]:
     nodes = _nodes(test)
     if alien := [device for *_, device in test.ranks if not _NVIDIA.search(device)]:
         yield f"{where}: {alien[0]!r}: no device of NVIDIA; the references are of NCCL"
+    elif test.ranks and not any(_model_fits(device, claim.model) for *_, device in test.ranks):
+        yield f"{where}: ranks have {test.ranks[0][3]!r}; --machine {claim.machine} has {claim.model}"
     elif twice:
         yield f"{where}: rank {twice[0]} is listed {named[twice[0]]} times: several worlds in one output"
     elif (
@@ -102,6 +110,11 @@ def _problems(test: Test, claim: Claim) -> Iterator[str]:
         yield f"{where}: busbw is {ratio:.3f} of algbw, which is not of {wanted}; state --nodes of this run"
     elif not (nodes or claim.nodes or claim.gpus):
         yield f"{where}: no line names the ranks; give --nodes, or a known --machine"
+
+
+def _model_fits(device: str, model: str | None) -> bool:
+    """Report whether a device may be of the model; before its release a GPU has no name of its own."""
+    return model is None or model in device or "Graphics Device" in device
 
 
 def _nodes(test: Test) -> int | None:
