@@ -43,6 +43,8 @@ from tests.faults.system import LabError  # noqa: E402
 RECORD = ROOT / "benchmarks" / "records" / "severity_curves.jsonl"
 FIRST_SEED = 2000
 NONE = "none"
+FIGURES = ("collective.", "fabric.", "training.", "storage.", "checkpoint.", "resume.")
+LEAST = 1e-3  # of a figure whose relative variance means something
 VOIDS_AT_MOST = 2  # of one run: a light fault may not be provable at all
 
 Line = dict[str, Any]
@@ -232,19 +234,28 @@ def tables(lines: list[Line]) -> str:
                 parts.append(f"| {name} | {level:g} ({fault.unit}) | {curve(mine)} | {void} |")
     healthy = [line for line in counted if line["fault"] == NONE]
     loads = [line["load"] for line in counted]
-    parts += ["", f"healthy: {curve(healthy, 'FAIL, other cause')}"] if healthy else []
+    if healthy:
+        bad = [
+            sum(line["outcome"] == found for line in healthy)
+            for found in ("FAIL, other cause", "INCONCLUSIVE")
+        ]
+        shares = [f"{count} ({bounded(count, len(healthy))})" for count in bad]
+        parts += ["", f"healthy: {len(healthy)} runs, FAIL {shares[0]}, INCONCLUSIVE {shares[1]}"]
     parts += [f"load at the start of a run, median: {statistics.median(loads):.1f}"] if loads else []
     return "\n".join([*parts, "", *variance(healthy)])
 
 
-def curve(lines: list[Line], bounded: str = "detected") -> str:
-    """Counts of the outcomes, with bounds of the probability of one of them."""
-    cells = [str(len(lines))]
-    for outcome in ("detected", "FAIL, other cause", "INCONCLUSIVE", "missed"):
-        count = sum(line["outcome"] == outcome for line in lines)
-        low, high = clopper_pearson(count, len(lines))
-        cells.append(f"{count} ({low:.0%} .. {high:.0%})" if outcome == bounded else str(count))
-    return " | ".join(cells)
+def curve(lines: list[Line]) -> str:
+    """Counts of the outcomes, with bounds of the probability of a detection."""
+    outcomes = ("detected", "FAIL, other cause", "INCONCLUSIVE", "missed")
+    counts = [sum(line["outcome"] == outcome for line in lines) for outcome in outcomes]
+    first = f"{counts[0]} ({bounded(counts[0], len(lines))})"
+    return " | ".join([str(len(lines)), first, *map(str, counts[1:])])
+
+
+def bounded(count: int, runs: int) -> str:
+    low, high = clopper_pearson(count, runs)
+    return f"{low:.0%} .. {high:.0%}"
 
 
 def variance(healthy: list[Line]) -> Iterator[str]:
@@ -255,9 +266,9 @@ def variance(healthy: list[Line]) -> Iterator[str]:
     for name in names:
         rows = [line["figures"][name] for line in healthy if name in line["figures"]]
         values = [row[0] for row in rows]
-        if len(values) < 3 or not statistics.median(values):
-            continue
         centre = statistics.median(values)
+        if len(values) < 3 or centre < LEAST or not name.startswith(FIGURES):
+            continue
         widths = [(row[2] - row[1]) / 2 for row in rows if row[1] is not None]
         within = f"{statistics.median(widths) / abs(centre):.1%}" if widths else "none"
         spread = statistics.stdev(values) / abs(centre)
