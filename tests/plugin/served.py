@@ -88,8 +88,12 @@ def output(value: Any = None, *, secret: bool = False) -> dict[str, Any]:
     return {**found, "value": value} if value is not None else found
 
 
+FOLDER = (sys.executable, str(ROOT / "plugin"))
+"""Command that starts the plugin as the Python language host does."""
+
+
 @contextmanager
-def plugin() -> Iterator[Plugin]:
+def plugin(*command: str, **options: Any) -> Iterator[Plugin]:
     """Run the plugin as an engine does: a process whose first line is its port."""
     monitor, server = Monitor(), grpc.server(ThreadPoolExecutor(8))
     resource_pb2_grpc.add_ResourceMonitorServicer_to_server(monitor, server)
@@ -97,7 +101,7 @@ def plugin() -> Iterator[Plugin]:
     address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     server.start()
     process = subprocess.Popen(
-        [sys.executable, str(ROOT / "plugin"), address], stdout=subprocess.PIPE, text=True, cwd=ROOT.anchor
+        [*command, address], stdout=subprocess.PIPE, text=True, **{"cwd": ROOT.anchor, **options}
     )
     try:
         assert process.stdout

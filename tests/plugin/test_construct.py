@@ -1,8 +1,11 @@
 """Components are constructed through the protocol of plugins, as for a program in any language."""
 
 import json
+import os
+import sys
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -15,7 +18,7 @@ from plugin import schema
 from plugin.arguments import convert
 from plugin.exposed import component
 from plugin.shapes import arguments
-from tests.plugin.served import UNKNOWN, Plugin, output, plugin
+from tests.plugin.served import FOLDER, ROOT, UNKNOWN, Plugin, output, plugin
 
 BUDGET = {
     "monthlyLimitUsd": 5000, "alertEmails": ["a@example.com"], "stackTagKey": "stack", "stackTagValue": "dev"
@@ -30,7 +33,7 @@ PROVIDER = "urn:pulumi:dev::p::pulumi:providers:aws::mine::id"
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Plugin]:
-    with plugin() as found:
+    with plugin(*FOLDER) as found:
         yield found
 
 
@@ -51,6 +54,18 @@ def test_it_answers_with_the_schema_and_the_version_of_the_package(served: Plugi
     assert answer == schema.FILE.read_text()
     version = served.stub.GetPluginInfo(empty_pb2.Empty()).version
     assert version == json.loads(answer)["version"] == metadata.version("trainstack")
+
+
+def test_the_installed_command_serves_beside_folders_of_the_same_names(tmp_path: Path) -> None:
+    for name in ("plugin", "components", "infra"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(
+            "raise SystemExit('a package of the program was imported')"
+        )
+    start = "from trainstack.component_plugin import main; main()"
+    variables = {**os.environ, "PYTHONPATH": f".{os.pathsep}{ROOT}"}
+    with plugin(sys.executable, "-c", start, cwd=tmp_path, env=variables) as found:
+        assert found.stub.GetPluginInfo(empty_pb2.Empty()).version == metadata.version("trainstack")
 
 
 def test_a_component_is_constructed_with_its_resources_and_outputs(served: Plugin) -> None:

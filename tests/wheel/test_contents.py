@@ -66,7 +66,7 @@ def test_it_has_the_packages_of_the_checkout_its_command_and_its_plugin(wheel: z
         "[console_scripts]",
         "pulumi-resource-trainstack",
         "=",
-        "plugin.__main__:main",
+        "trainstack.component_plugin:main",
         "trainstack",
         "=",
         "trainstack.cli:main",

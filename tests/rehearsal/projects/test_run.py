@@ -117,6 +117,28 @@ def test_missing_packages_are_named_with_their_distribution(tmp_path: Path) -> N
     assert " Absent.One" in str(error.value) and "aws, gcp, kubernetes" in str(error.value)
 
 
+def test_an_sdk_that_was_generated_into_the_project_is_used_without_installing_it(
+    rehearsal: Rehearsal, tmp_path: Path
+) -> None:
+    package = tmp_path / "sdks" / "own" / "pulumi_own"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "pulumi-plugin.json").write_text('{"name": "own", "version": "1.2.0"}')
+    (tmp_path / "requirements.txt").write_text("pulumi\nsdks/own\n")
+    text = "name: x\nruntime: python\npackages: {own: ./plugin, other: {source: ./plugin}, far: far@1.0.0}\n"
+    found = project(tmp_path, text, __main____py="import pulumi_own\n")
+    project_run._refuse_missing(found)
+    workspace = workspaces.of_project(found, "dev", rehearsal, install.require().path)
+    asked = "import importlib.metadata as m, pulumi_own; print(m.version('pulumi_own'))"
+    done = subprocess.run(
+        [sys.executable, "-c", asked], env=workspace.variables, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "1.2.0"
+    here = str(tmp_path / "plugin")
+    copied = stack_file.load(workspace.folder / "Pulumi.yaml")["packages"]
+    assert copied == {"own": here, "other": {"source": here}, "far": "far@1.0.0"}
+
+
 def test_the_stack_is_chosen_when_it_is_clear(tmp_path: Path) -> None:
     found = project(tmp_path, "name: x\nruntime: python\n")
     assert found.choose("") == "dev" and found.choose("prod") == "prod"
