@@ -138,6 +138,8 @@ def _notes(plan: Plan, found: Evidence) -> Iterator[str]:
     if preflight is not None and not cuda and plan.gpus_per_node:
         gpus = f"the {plan.gpus_per_node} GPUs per node were not validated"
         yield f"Ran on CPU by SMOKE_DEVICE=cpu, at {plan.depth} depth: {gpus}."
+    if (accepted := baseline.acceptance(plan, found)) is not None:
+        yield f"Held against {accepted.text}."
     if plan.partial:
         yield f"A partial run ({', '.join(plan.chosen_phases)}): it does not validate a stack."
 

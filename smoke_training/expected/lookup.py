@@ -116,6 +116,17 @@ def find_machine(tables: FigureTables, instance_type: str, fabric: Fabric) -> Fa
     return NoFigure(f"the table has no machine type {instance_type!r}{hint}")
 
 
+def known_of(tables: FigureTables, instance_type: str) -> tuple[list[FabricMachine], list[TableCell]]:
+    """Return the rows of a machine type and of its hardware classes; none for an unknown name."""
+    own = [row for row in tables.machines if row.instance_type == instance_type]
+    names = {known.instance_type for row in own for known in _lineage(tables, row)}
+    cells: list[TableCell] = [*tables.figures, *tables.floors, *tables.signatures]
+    return (
+        [row for row in tables.machines if row.instance_type in names],
+        [cell for cell in cells if cell.instance_type in names],
+    )
+
+
 def wires(machine: FabricMachine) -> Wires:
     """A machine's wires for `formulae.bounds`, in GB/s."""
     network = None if machine.network_gbit_s is None else machine.network_gbit_s / 8

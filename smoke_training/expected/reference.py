@@ -30,6 +30,7 @@ from smoke_training.formulae.bounds import (
 from smoke_training.model import PLAN, Expected, Verdict
 from smoke_training.nccl.tuning import BOUND_OF
 from smoke_training.plan import Plan
+from smoke_training.statistics.baseline import Acceptance
 
 # Shares of the lowest figure of its kind. Azure warns below 400 of 450 GB/s (0.89) and drains a node below
 # 300 (0.67); the other floors that are shipped lie at 0.55 to 0.79 (`floor` in figures.toml). Several sources
@@ -218,6 +219,16 @@ def _firm(
 ) -> CollectiveReference:
     expected = Expected(value=value, kind=kind, source=source, floor=PASS_SHARE * value)
     return CollectiveReference(size=size, expected=expected, fail_below=FAULT_SHARE * value, bounds=limits)
+
+
+def accepted_instead(
+    found: CollectiveReference, name: str, accepted: Acceptance | None
+) -> CollectiveReference:
+    """Return the figure of the run that a user accepted, where nothing else is known of a collective."""
+    value = None if accepted is None else accepted.figures.get(f"collective.{name}")
+    if accepted is None or value is None or found.expected.floor is not None:
+        return found
+    return _firm(found.size, value, "baseline", accepted.text, found.bounds)
 
 
 def _published(size: int, cell: KnownFigures, limits: tuple[BandwidthBound, ...]) -> CollectiveReference:

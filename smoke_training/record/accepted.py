@@ -6,7 +6,7 @@ from typing import Any
 
 from smoke_training.reader import DocumentError, read
 from smoke_training.statistics import baseline as baselines
-from smoke_training.statistics.baseline import RunBaseline
+from smoke_training.statistics.baseline import Acceptance, Figure, RunBaseline
 
 Result = Mapping[str, Any]
 
@@ -53,11 +53,46 @@ def baseline_of(result: Result) -> RunBaseline:
         "recorded": result["started"],
         "fingerprint": comparable["fingerprint"],
         "figures": comparable["figures"],
+        "acceptance": comparable.get("acceptance"),
     }
     found = read(RunBaseline, values, problems, "comparable.")
     if found is None:
         raise DocumentError(problems)
     return found
+
+
+def without_reference(result: Result) -> dict[str, Figure]:
+    """Return the figures of the required checks that are undecided because no reference is known."""
+    found = {}
+    for check in result["checks"]:
+        measured, wanted = check["measured"], check["expected"]
+        undecided = check["required"] and check["status"] == "INCONCLUSIVE" and measured and wanted
+        if undecided and wanted["kind"] == "unknown":
+            values = (measured[key] for key in ("value", "ci", "n", "unit"))
+            if (figure := baselines.usable(check["id"], *values)) is not None:
+                found[check["id"]] = figure
+    return found
+
+
+def accept(result: Result, *, by: str, at: str, because: str) -> RunBaseline:
+    """Return a run as the reference of later ones; DocumentError where it must not become one.
+
+    It must have passed, but for figures that nothing could be held against: these it is the reference of.
+    """
+    new = without_reference(result)
+    required = [check for check in result["checks"] if check["required"] and check["id"] not in new]
+    open_ = [check["id"] for check in required if check["status"] not in ("PASS", "SKIPPED")]
+    figures = {**result["comparable"]["figures"], **new}
+    whole = {**result, "verdict": "PASS", "comparable": {**result["comparable"], "figures": figures}}
+    why = f"not passed: {', '.join(open_)}" if open_ else unusable(whole)
+    if why is not None:
+        raise DocumentError([f"run {result['run_id']} cannot be accepted: {why}"])
+    known = baseline_of(result)
+    values = {name: figure.value for name, figure in new.items()}
+    if known.acceptance is not None:
+        values = {**known.acceptance.figures, **values}
+    decided = Acceptance(by=by, at=at, because=because, run_id=result["run_id"], figures=values)
+    return dataclasses.replace(known, figures={**known.figures, **new}, acceptance=decided)
 
 
 def merged(newest_first: list[RunBaseline]) -> RunBaseline:

@@ -111,8 +111,9 @@ def _regression(judged: Judgement) -> dict[str, object]:
 
 
 def _comparable(plan: Plan, found: Evidence, judged: Judgement) -> dict[str, object]:
-    known = own.fingerprint(plan, found)
+    known, accepted_by = own.fingerprint(plan, found), own.acceptance(plan, found)
     return {
+        "acceptance": dataclasses.asdict(accepted_by) if accepted_by else None,
         "fingerprint": dataclasses.asdict(known) if known else None,
         "figures": {name: dataclasses.asdict(figure) for name, figure in own.figures(judged.checks).items()},
         "left_out": own.left_out(judged.checks),

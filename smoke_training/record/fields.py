@@ -15,6 +15,7 @@ from smoke_training.plan import CHECKPOINT_EVERY, RESUME_STEPS
 from smoke_training.record import accepted
 from smoke_training.record.mlflow import MetricPoint
 from smoke_training.statistics import baseline as baselines
+from smoke_training.statistics.baseline import RunBaseline
 
 RUN_ID = "trainstack.run_id"
 STACK = "trainstack.stack"
@@ -76,14 +77,14 @@ def _texts(values: Mapping[str, object]) -> dict[str, str]:
 
 def _baseline_tags(result: Result) -> dict[str, str]:
     offered = accepted.offered(result)
-    text = json.dumps(baselines.render(offered), separators=(",", ":")) if offered else ""
-    if offered is None or len(text) > BASELINE_LIMIT:
-        return {ACCEPTED: "false"}
-    return {
-        ACCEPTED: _yes(result["baseline"]["accepted"]),
-        FINGERPRINT: offered.fingerprint.digest(),
-        BASELINE: text,
-    }
+    tags = {} if offered is None else baseline_tags(offered)
+    return {ACCEPTED: _yes(bool(tags) and result["baseline"]["accepted"]), **tags}
+
+
+def baseline_tags(known: RunBaseline) -> dict[str, str]:
+    """Return the tags by which later runs find a baseline; none where it is too long for a tag."""
+    text = json.dumps(baselines.render(known), separators=(",", ":"))
+    return {FINGERPRINT: known.fingerprint.digest(), BASELINE: text} if len(text) <= BASELINE_LIMIT else {}
 
 
 def params(result: Result, found: Evidence) -> dict[str, str]:

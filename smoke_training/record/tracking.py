@@ -14,7 +14,7 @@ from typing import Any
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import Lookup
 from smoke_training.names import EXPERIMENT
-from smoke_training.reader import UNFIT
+from smoke_training.reader import UNFIT, DocumentError
 from smoke_training.record import accepted, fields, mlflow
 from smoke_training.record.gcp import api as gcp
 from smoke_training.record.mlflow import RecordedRun, TrackingError, TrackingServer
@@ -89,6 +89,21 @@ class _Attempt:
         if earlier:
             return earlier[0]
         return tracking.create_run(experiment, fields.run_name(self._result), self._started, tags)
+
+
+def accept(result: Mapping[str, Any], known: RunBaseline, environment: Mapping[str, str]) -> str:
+    """Tag the run in MLflow as accepted, so that later ones find it; returns its id, or why there is none."""
+    run = result["mlflow"]["run_id"]
+    if run is None or not environment.get("MLFLOW_TRACKING_URI"):
+        return mlflow.NOT_SET if run else f"not recorded: {result['mlflow']['reason']}"
+    tags = {fields.ACCEPTED: "true", **fields.baseline_tags(known)}
+    if (decided := known.acceptance) is not None:
+        tags |= {f"{fields.ACCEPTED}.{key}": getattr(decided, key)[:500] for key in ("by", "at", "because")}
+    try:
+        mlflow.connect(environment, PATIENCE_S).log(run, tags=tags)
+    except TrackingError as error:
+        raise DocumentError([f"MLflow run {run}: {error}"]) from error
+    return f"run {run}"
 
 
 def find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds: float) -> Lookup:

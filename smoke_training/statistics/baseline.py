@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from smoke_training.formulae.bandwidth import COLLECTIVES
-from smoke_training.reader import DocumentError, Positive, read
+from smoke_training.reader import DocumentError, Positive, Text, read
 from smoke_training.statistics.estimators import Z_REPORTED, student_quantile
 
 SCHEMA = "trainstack.smoke-baseline/1"
@@ -64,7 +64,9 @@ class Fingerprint:
     """Setting of a figure. Two runs are compared only if all fields are equal.
 
     `sizes` are the payload sizes of the sweeps in bytes; `declared_gbit_s` is the declared rate of a node's
-    training network in Gb/s; None is "not in use" and equals only None.
+    training network in Gb/s; `plugins` are NCCL's network plugins with versions,
+    `environment` its settings as one text, `mnnvl` NVLink between nodes. None is "not in use" and equals
+    only None.
     """
 
     instance_type: str
@@ -78,6 +80,12 @@ class Fingerprint:
     driver: str | None
     sizes: tuple[int, ...]
     declared_gbit_s: float | None
+    fabric: str | None = None
+    gpu: str | None = None
+    kernel: str | None = None
+    plugins: str | None = None
+    mnnvl: bool | None = None
+    environment: str | None = None
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON, for searches."""
@@ -85,10 +93,27 @@ class Fingerprint:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Acceptance:
+    """A user's decision that a run is the reference of figures (by check id) for which none is published."""
+
+    by: Text
+    at: Text
+    because: Text
+    run_id: Text
+    figures: Mapping[str, Positive]
+
+    @property
+    def text(self) -> str:
+        """Who accepted which run, when and why."""
+        return f"run {self.run_id}, accepted by {self.by} on {self.at}: {self.because}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunBaseline:
     """Figures of an accepted run by check id, and the same figures of earlier accepted runs.
 
-    `history` has one value per accepted run, the newest (this one) first.
+    `history` has one value per accepted run, the newest (this one) first. `acceptance` is that of the run
+    that they were all held against, where a user accepted one.
     """
 
     stack: str
@@ -97,6 +122,7 @@ class RunBaseline:
     fingerprint: Fingerprint
     figures: Mapping[str, Figure]
     history: Mapping[str, list[Positive]] = field(default_factory=dict)
+    acceptance: Acceptance | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

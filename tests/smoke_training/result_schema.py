@@ -80,6 +80,7 @@ _CHECK = _record(
 )
 _FIGURE = _record(value={"type": "number"}, ci=_PAIR, n={"type": "integer", "minimum": 0}, unit=_TEXT)
 _COMPARABLE = _record(
+    acceptance={"type": ["object", "null"]},
     fingerprint={"type": ["object", "null"]},
     figures={"type": "object", "additionalProperties": _FIGURE},
     left_out={"type": "array", "items": _TEXT},

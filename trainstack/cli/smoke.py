@@ -20,6 +20,8 @@ COMMANDS = {
     "explain": "Explain a result: findings, confidence, and next steps.",
     "render": "Render a run plan as a Job, JobSet, TrainJob, batch script or request of a managed service.",
     "summary": "Write the summary of a result as HTML.",
+    "accept": "Make a run the reference of later ones: --because TEXT; for machines without a published one.",
+    "references": "Show the published figures of a machine type with their sources: --machine TYPE.",
     "replay": "Send a result that was recorded during an outage to the tracking server.",
 }
 
@@ -32,9 +34,9 @@ def _forwarding(name: str) -> Callable[[typer.Context], None]:
             extras.require_rehearse("smoke run")
         try:
             from smoke_training import cli  # noqa: PLC0415
-            from trainstack import render  # noqa: PLC0415 - not part of the program that ships
+            from trainstack import accept, references, render  # noqa: PLC0415 - not in the program that ships
 
-            commands = (*cli.COMMANDS, render)
+            commands = (*cli.COMMANDS, render, accept, references)
             raise typer.Exit(cli.main([name, *context.args], "trainstack smoke", commands))
         except KeyboardInterrupt:
             typer.echo(STOPPED, err=True)

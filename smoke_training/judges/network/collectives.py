@@ -13,6 +13,7 @@ from smoke_training.expected.lookup import FigureQuery
 from smoke_training.expected.reference import (
     CollectiveReference,
     RunSetting,
+    accepted_instead,
     expects_switch,
     reference,
     setting_of,
@@ -22,9 +23,11 @@ from smoke_training.formulae.alphabeta import fit_alpha_beta
 from smoke_training.formulae.bandwidth import ALL_REDUCE, algbw_gb_s, busbw_gb_s
 from smoke_training.formulae.bounds import wire_rates
 from smoke_training.judges.common import finite
+from smoke_training.judges.run.baseline import acceptance
 from smoke_training.model import Cause, Check, Culprit, Measured, Verdict
 from smoke_training.nccl import tuning as nccl_tuning
 from smoke_training.plan import Plan
+from smoke_training.statistics.baseline import Acceptance
 from smoke_training.statistics.estimators import ACQUIT_ALPHA, decision_alpha, median_absolute_deviation
 from smoke_training.statistics.medians import LOOKS, median_interval, warm_up
 from smoke_training.statistics.noise import STEAL_LIMIT
@@ -51,7 +54,7 @@ def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
     if sweep.skipped is not None:
         return Check.skipped(sweep.skipped)
     setting = setting_of([facts.node for facts in cluster.ranks], cluster.ranks[0].backend)
-    seen = _finding(plan, setting, sweep, found.all_of(NcclLog))
+    seen = _finding(plan, setting, sweep, found.all_of(NcclLog), acceptance(plan, found))
     status, interval = seen.status, median_interval(seen.rates)
     bounds = finite(interval.low, interval.high)
     # Where the ranks waited for CPUs, gloo's rate is no evidence about the declared wire; links
@@ -198,10 +201,17 @@ class _Finding:
         return lookup.signature_of(shipped(), self.question, self.centre)
 
 
-def _finding(plan: Plan, setting: RunSetting, sweep: Collective, logs: Sequence[NcclLog] = ()) -> _Finding:
+def _finding(
+    plan: Plan,
+    setting: RunSetting,
+    sweep: Collective,
+    logs: Sequence[NcclLog] = (),
+    accepted: Acceptance | None = None,
+) -> _Finding:
     """Raise ValueError for one rank, whose collectives have no bus bandwidth."""
     algorithms = {int(size): choice.partition("/")[0] for size, choice in sweep.algorithms.items()}
     against = reference(shipped(), plan, setting, (sweep.name, sweep.sizes), algorithms)
+    against = accepted_instead(against, sweep.name, accepted)
     seconds = sweep.seconds[sweep.sizes.index(against.size)]
     rates = [busbw_gb_s(against.size, t, setting.ranks, sweep.name) for t in seconds[warm_up(seconds) :]]
     known = tuple(rate for rate in rates if rate is not None)
@@ -234,11 +244,13 @@ def _next_action(seen: _Finding) -> str:
         return "Correct the declared rate, or find the interface that carried the bytes (GLOO_SOCKET_IFNAME)."
     if seen.noisy:
         return "Run again on machines without other load: the ranks waited for CPUs."
-    if seen.lost_switch:
-        return "Check NCCL_NVLS_ENABLE, NCCL_ALGO and the fabric manager: NVLS is not in use."
-    if seen.fault and seen.fault.cause == Cause.MISCONFIGURED:
-        return f"Correct the configuration: {seen.fault.meaning}."
-    if seen.against.expected.kind in ("derived", "unknown") or seen.status is Verdict.INCONCLUSIVE:
+    misconfigured = seen.fault.meaning if seen.fault and seen.fault.cause == Cause.MISCONFIGURED else None
+    if why := misconfigured or seen.lost_switch:
+        return f"Correct the configuration (also NCCL_NVLS_ENABLE, NCCL_ALGO, the fabric manager): {why}."
+    if seen.against.expected.kind == "unknown":
+        accept = "trainstack smoke accept RESULT --because ..."
+        return f"If this cluster is as it should be, {accept}; or declare expected_busbw_gb_s in the plan."
+    if seen.against.expected.kind == "derived" or seen.status is Verdict.INCONCLUSIVE:
         return "Compare with an accepted run of this stack, or declare expected_busbw_gb_s in the plan."
     return "Check that the fabric's plugin is in use (NCCL_DEBUG=INFO) and all interfaces are attached."
 

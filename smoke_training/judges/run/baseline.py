@@ -8,16 +8,24 @@ from collections.abc import Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.fabric import Collective
+from smoke_training.evidence.links import NcclLog, Traffic
 from smoke_training.evidence.world import JoinedNodes, Lookup, World
 from smoke_training.model import Check, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import baseline as baselines
-from smoke_training.statistics.baseline import LIMIT, Comparison, Figure, Fingerprint, RunBaseline
+from smoke_training.statistics.baseline import (
+    LIMIT,
+    Acceptance,
+    Comparison,
+    Figure,
+    Fingerprint,
+    RunBaseline,
+)
 
 ID = "baseline.regression"
 ASK = (
     "Compare with the baseline's run (`smoke compare`): what changed under {}? If the new figure is the new "
-    "normal, set the tag trainstack.accepted to true on this run in MLflow."
+    "normal, accept it: trainstack smoke accept RESULT --because ..."
 )
 # Shares of the measured time without the CPU it needed, above which a figure is disturbed. Quiet
 # hosts stay below 0.01. A shaped wire kept its rate within 0.5 % while its ends waited for 0.31 .. 0.44 of
@@ -32,6 +40,7 @@ def fingerprint(plan: Plan, found: Evidence) -> Fingerprint | None:
         return None
     first = world.ranks[0]
     sizes = {size for sweep in found.all_of(Collective) for size in sweep.sizes}
+    log = found.of(NcclLog)
     return Fingerprint(
         instance_type=plan.instance_type,
         nodes=plan.nodes,
@@ -44,7 +53,32 @@ def fingerprint(plan: Plan, found: Evidence) -> Fingerprint | None:
         driver=nodes.joined[0].driver if nodes is not None and nodes.joined else None,
         sizes=tuple(sorted(sizes)),
         declared_gbit_s=plan.network_gbit_s or plan.rail_gbit_s,
+        fabric=plan.fabric,
+        gpu=first.device,
+        kernel=first.kernel,
+        plugins=None if log is None else ", ".join(log.plugins) or None,
+        mnnvl=None if log is None else log.mnnvl,
+        environment=_settings(found.of(Traffic)),
     )
+
+
+def _settings(traffic: Traffic | None) -> str | None:
+    """Return the settings of communication of node 0, without those that name a run, a node or a log."""
+    values = traffic.nodes[0].environment if traffic is not None and traffic.nodes else {}
+    passing = {"MASTER_ADDR", "CUDA_VISIBLE_DEVICES", "NCCL_HOSTID"}
+    kept = {k: v for k, v in values.items() if k not in passing and not k.startswith("NCCL_DEBUG")}
+    return " ".join(f"{name}={kept[name]}" for name in sorted(kept)) or None
+
+
+def acceptance(plan: Plan, found: Evidence) -> Acceptance | None:
+    """Return the acceptance of the baseline of this run's fingerprint; None without one."""
+    try:
+        baseline, _ = _baseline(plan, found)
+    except (LookupError, ValueError, TypeError):
+        return None
+    own = fingerprint(plan, found)
+    alike = own is not None and not baselines.differences(own, baseline.fingerprint)
+    return baseline.acceptance if alike else None
 
 
 def figures(checks: Sequence[Check]) -> dict[str, Figure]:

@@ -201,7 +201,7 @@ def test_a_regression_keeps_the_pass_and_names_its_figures() -> None:
     assert found.measured.detail["regressed"] == [BUSBW, "training.scaling_efficiency", "checkpoint.commit"]
     assert found.measured.value == pytest.approx(1 / 1.5, rel=0.01)
     assert "0.006667 (0.669x" in found.message
-    assert "trainstack.accepted" in str(found.next_action)
+    assert "smoke accept" in str(found.next_action)
 
 
 def test_a_faster_run_has_not_regressed() -> None:
