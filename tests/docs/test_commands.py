@@ -16,6 +16,7 @@ import typer.main
 from infra.errors import UserError
 from smoke_training.cli import COMMANDS
 from tests.trainstack.cli.command import run
+from trainstack import accept, references, render
 from trainstack.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,7 +137,8 @@ def test_a_command_exists_with_its_options(command: Command) -> None:
     arguments = list(command.words[1 + len(path) :])
     if path[0] == "smoke":
         parser = argparse.ArgumentParser()
-        next(one for one in COMMANDS if path[1] == one.NAME).add(parser)
+        known = (*COMMANDS, render, accept, references)
+        next(one for one in known if path[1] == one.NAME).add(parser)
         parser.parse_args(arguments)
         return
     found = _tree()
