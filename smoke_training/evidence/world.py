@@ -140,7 +140,8 @@ class JoinedNodes(Record):
     """Launchers that connected to node 0, and how long it waited for all of them to match.
 
     `joined` may hold nodes of another plan, of a number the plan does not have, or two of one number.
-    `strangers` are connections without a valid handshake.
+    `strangers` are connections without a valid handshake. `starting` are missing nodes whose name resolves:
+    their pod has an address, and its image may still be pulled.
     """
 
     wanted: int
@@ -148,6 +149,7 @@ class JoinedNodes(Record):
     strangers: int
     waited_s: float
     patience_s: float
+    starting: tuple[int, ...] = ()
 
 
 @kind("unrecorded")

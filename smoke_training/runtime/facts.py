@@ -7,6 +7,7 @@ import functools
 import hashlib
 import os
 import platform
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -72,6 +73,15 @@ def address(name: str, deadline: float) -> str:
             raise RunEndedError(f"MASTER_ADDR {name} has no address")
         time.sleep(0.5)
     return found
+
+
+def has_address(first: str, node: int) -> bool:
+    """Report whether a node's pod has an address, by the name of node 0's pod in an indexed Job.
+
+    A pod gets its address before its image is pulled.
+    """
+    name, found = re.subn(r"^([^.]*)-0(?=\.|$)", rf"\g<1>-{node}", first)
+    return bool(found) and host.resolve(name) is not None
 
 
 def preflight(plan: Plan, shared_machine: bool) -> LauncherPreflight:

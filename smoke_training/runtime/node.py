@@ -38,6 +38,7 @@ class NodeRun:
 
     def __init__(self, plan: Plan, place: NodeSettings) -> None:
         self.plan, self.place, self._ending = plan, place, Ending(plan, place)
+        self._first = place.master_addr  # a name, until it is resolved
         self.began, self.ends = self._ending.began, self._ending.ends
         # The last seconds are for judging, writing and recording.
         self.deadline = self.ends - min(30.0, plan.timeout_s / 5)
@@ -142,7 +143,8 @@ class NodeRun:
             )
         # A run of one node has no peers and needs no port.
         listening = channel.listen(self.place.master_addr, port) if self.plan.nodes > 1 else None
-        return Coordinator(self.plan, channel.ChannelListener(listening, word))
+        listener = channel.ChannelListener(listening, word)
+        return Coordinator(self.plan, listener, lambda node: facts.has_address(self._first, node))
 
     def _measure(self, preflight: LauncherPreflight) -> str | None:
         """Run the ranks of this node; return why they ended early, or None."""

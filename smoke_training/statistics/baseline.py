@@ -104,7 +104,7 @@ class Acceptance:
 
     @property
     def text(self) -> str:
-        """Who accepted which run, when and why."""
+        """Description of the decision: run, user, time, reason."""
         return f"run {self.run_id}, accepted by {self.by} on {self.at}: {self.because}"
 
 

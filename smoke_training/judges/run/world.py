@@ -27,6 +27,12 @@ REMEDIES = {
 }
 
 
+STARTING = (
+    "See what the pod waits for (kubectl describe pod): an image of 14 GB takes about 10 minutes. Pull "
+    "it before, or raise the time limit: half of it is the time to join."
+)
+
+
 def devices(plan: Plan, found: Evidence) -> Check:
     """Check for as many GPUs as planned on every node, unless the environment asks for CPU."""
     own, hello = found.need(LauncherPreflight), found.of(JoinedNodes)
@@ -62,7 +68,10 @@ def nodes(plan: Plan, found: Evidence) -> Check:
     """Check that every node joined, with equal plan, ranks, code, software, driver, GPUs, variables."""
     hello = found.need(JoinedNodes)
     culprits = tuple(_faults(plan, hello))
-    status = Verdict.FAIL if culprits else Verdict.PASS
+    late = [
+        f"node {n} did not join within {hello.waited_s:.0f} s; its pod has an address" for n in hello.starting
+    ]
+    status = Verdict.FAIL if culprits else Verdict.INCONCLUSIVE if late else Verdict.PASS
     met = f"{hello.wanted} nodes joined within {hello.waited_s:.1f} s, all alike"
     fine = "a single node" if hello.wanted == 1 else met
     return Check(
@@ -79,16 +88,16 @@ def nodes(plan: Plan, found: Evidence) -> Check:
             },
         ),
         expected=Expected(value=float(hello.wanted), kind="declared", source=PLAN),
-        message="; ".join(dict.fromkeys(culprit.evidence[0] for culprit in culprits)) or fine,
+        message="; ".join(dict.fromkeys([*(culprit.evidence[0] for culprit in culprits), *late])) or fine,
         culprits=culprits,
-        next_action=next_step(status, culprits, REMEDIES),
+        next_action=next_step(status, culprits, REMEDIES, STARTING),
     )
 
 
 def _faults(plan: Plan, hello: JoinedNodes) -> Iterator[Culprit]:
     """Yield every fault, the most basic first; of a node with another plan only that."""
     known = {facts.node: facts.host for facts in hello.joined}
-    for node in sorted(set(range(hello.wanted)) - set(known)):
+    for node in sorted(set(range(hello.wanted)) - set(known) - set(hello.starting)):
         text = f"node {node} never joined (waited {hello.waited_s:.1f} s)"
         yield _culprit(node, None, Cause.NEVER_JOINED, text)
     wrong = list(_wrong_sizes(hello))

@@ -42,10 +42,12 @@ class _Peer:
 
 
 class Coordinator:
-    """Node 0."""
+    """Node 0; `has_address` reports whether the pod of another node has an address."""
 
-    def __init__(self, plan: Plan, listener: ChannelListener) -> None:
-        self.plan, self._listener = plan, listener
+    def __init__(
+        self, plan: Plan, listener: ChannelListener, has_address: Callable[[int], bool] = lambda _: False
+    ) -> None:
+        self.plan, self._listener, self._has_address = plan, listener, has_address
         self.lines: list[Line] = []
         self.planned = False
         self._facts: list[NodeFacts] = []
@@ -81,6 +83,9 @@ class Coordinator:
                 time.sleep(TICK_S)
         finally:
             found = self._nodes(mine, time.monotonic() - began)
+            missing = set(range(self.plan.nodes)) - {facts.node for facts in found.joined}
+            starting = tuple(node for node in sorted(missing) if self._has_address(node))
+            found = dataclasses.replace(found, starting=starting)
             self.lines.append(document_of(found))
         check = world.nodes(self.plan, Evidence([found]))
         if check.status is not Verdict.PASS:

@@ -7,6 +7,8 @@ import pytest
 from smoke_training import evidence, verdict
 from smoke_training.judges.run import world
 from smoke_training.model import Cause, Check, Verdict
+from smoke_training.runtime import facts as node_facts
+from smoke_training.runtime import host
 from tests.smoke_training.samples import CPU, facts, hello, lines, parsed, plan
 
 
@@ -33,6 +35,23 @@ def test_a_node_that_never_came_is_named() -> None:
     assert found.next_action is not None
     assert found.measured is not None
     assert found.measured.detail["missing"] == [1]
+
+
+def test_a_node_whose_image_is_still_pulled_is_not_accused() -> None:
+    items = [*lines(), hello(facts(0), facts(2), wanted=4, starting=[1])]
+    found = world.nodes(plan(nodes=4), parsed(items))
+    assert [c.id for c in found.culprits] == ["3"]  # no address: its pod was never placed
+    late = world.nodes(plan(nodes=3), parsed([*lines(), hello(facts(0), facts(2), wanted=3, starting=[1])]))
+    assert (late.status, late.culprits) == (Verdict.INCONCLUSIVE, ())
+    assert "node 1" in late.message and late.next_action
+
+
+def test_the_pod_of_another_node_is_found_by_the_name_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"smoke-a-0-1.smoke-a.ns.svc": "10.0.0.2"}
+    monkeypatch.setattr(host, "resolve", known.get)
+    first = "smoke-a-0-0.smoke-a.ns.svc"
+    assert [node_facts.has_address(first, node) for node in (1, 2)] == [True, False]
+    assert not node_facts.has_address("10.0.0.1", 1)
 
 
 @pytest.mark.parametrize(
