@@ -6,6 +6,7 @@ import math
 import os
 import queue
 import statistics
+import sys
 import threading
 import time
 import warnings
@@ -203,12 +204,13 @@ def why_unknown(models: Sequence[nn.Module]) -> str | None:
     """Return why waits for other ranks cannot be seen in these models; None if they can."""
     if all(isinstance(model, DistributedDataParallel) for model in models):
         return None
-    from torch.distributed.fsdp import FullyShardedDataParallel  # noqa: PLC0415 - half a second of import
-
+    # What the loop has not imported is not in its models, and takes long to import.
+    sharded = getattr(sys.modules.get("torch.distributed.fsdp"), "FullyShardedDataParallel", ())
+    compiled = getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", ())
     for module in (module for model in models for module in model.modules()):
-        if isinstance(module, FullyShardedDataParallel):
+        if isinstance(module, sharded):
             return "FullyShardedDataParallel (FSDP1) waits in streams: part of compute"
-        if isinstance(module, torch._dynamo.OptimizedModule) or module._compiled_call_impl is not None:
+        if isinstance(module, compiled) or module._compiled_call_impl is not None:
             return "compiled code exchanges inside of its graph: part of compute"
     return None
 

@@ -9,6 +9,7 @@ graph, FSDP1 in streams: neither is seen.
 
 import functools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -66,20 +67,16 @@ class Waits:
 
 
 def _places(cuda: bool) -> Iterator[tuple[Any, str]]:
-    if not dist.is_available():
-        return
-    from torch.distributed import _functional_collectives  # noqa: PLC0415 - takes long, needed here only
-
-    yield dist.Work, "wait"
-    yield _functional_collectives, "wait_tensor"
-    if cuda:
-        try:
-            from torch.distributed.fsdp._fully_shard._fsdp_param_group import FSDPParamGroup  # noqa: PLC0415
-        except ImportError:  # before torch 2.6
-            return
+    """Yield what a loop can wait in: of modules that it has not imported, nothing."""
+    if dist.is_available():
+        yield dist.Work, "wait"
+    if functional := sys.modules.get("torch.distributed._functional_collectives"):
+        yield functional, "wait_tensor"
+    sharding = sys.modules.get("torch.distributed.fsdp._fully_shard._fsdp_param_group")
+    if cuda and sharding is not None:
         for name in ("wait_for_unshard", "finalize_backward"):
-            if name in vars(FSDPParamGroup):
-                yield FSDPParamGroup, name
+            if name in vars(sharding.FSDPParamGroup):
+                yield sharding.FSDPParamGroup, name
 
 
 def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
