@@ -1,13 +1,13 @@
-"""Constructed nodes, healthy and degraded, through all judges of devices: no healthy one may fail."""
+"""Devices of GPU nodes, healthy and degraded, through the whole verdict: no healthy one may fail."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from smoke_training.judges.training import burn, devices, gpus
-from smoke_training.model import Check, Verdict
+from smoke_training.model import Judgement, Verdict
+from tests.smoke_training.corpus.clusters import Cluster, judged, lines
 from tests.smoke_training.judges.training import test_burn, test_gpus
-from tests.smoke_training.samples import lines, parsed, plan
 
 H100, H200, B200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA B200"
 GB200, A100, L4 = "NVIDIA GB200", "NVIDIA A100-SXM4-80GB", "NVIDIA L4"
@@ -16,26 +16,27 @@ CARRIED = {"port/mlx5_0/1/port_xmit_data": 10**12}
 USUAL = {**test_gpus.HEALTHY, "nvlinks": 18}
 
 
-def judged(
+def verdict(
     device: str, tflops: list[float], changed: dict[str, int], spoiled: dict[str, Any], burnt: dict[str, Any]
-) -> list[Check]:
+) -> Judgement:
     """One node: a product on every GPU, counters over five minutes, a burn; `spoiled` is of the last GPU."""
     count = len(tflops)
-    world = lines()[0]
-    rank = {**world["ranks"][0], "device": device, "backend": "nccl", "node": 0, "host": "node-0"}
-    world["ranks"] = [{**rank, "rank": n} for n in range(count)]
+    plain = Cluster(
+        machine="hgx", fabric="infiniband", nodes=1, busbw={}, gpus=count, phases=("world", "gpus", "burn")
+    )
+    world = next(line for line in lines(plain) if line["kind"] == "world")
     states = [USUAL] * (count - 1) + [{**USUAL, **spoiled}]
-    copies = {"memory": [0.9 * tflops[0]] * count, "to_peer": [None] * count}
-    if device == H100:
-        copies["memory"] = [2700.0] * count
-    found = parsed([
-        world,
+    copies = {
+        "memory": [2700.0 if device == H100 else 0.9 * tflops[0]] * count,
+        "to_peer": [372.0 if device == H100 else None] * count,
+    }
+    extra = (
+        {**world, "ranks": [{**rank, "device": device} for rank in world["ranks"]]},
         test_gpus.record(*tflops, states=states),
         test_burn.record(count, rates=[[0.96 * rate] * 60 for rate in tflops], copies=copies, **burnt),
         {"kind": "devices", "node": 0, "seconds": 300.0, "counted": 400, "changed": {**CARRIED, **changed}},
-    ])  # fmt: skip
-    judges = (gpus.compute, gpus.bits, gpus.state, burn.bits, burn.rates, devices.errors)
-    return [judge(plan(), found) for judge in judges]
+    )
+    return judged(replace(plain, extra=extra))
 
 
 def spread(tflops: float, count: int = 8) -> list[float]:
@@ -67,8 +68,9 @@ HEALTHY: dict[str, tuple[str, list[float], dict[str, int]]] = {
 @pytest.mark.parametrize("case", HEALTHY)
 def test_no_check_fails_on_a_healthy_node(case: str) -> None:
     device, tflops, changed = HEALTHY[case]
-    found = judged(device, tflops, changed, {}, {})
-    assert [check.message for check in found if check.required and check.status is not Verdict.PASS] == []
+    found = verdict(device, tflops, changed, {}, {})
+    reasons = [check.message for check in found.checks if check.required and check.status is not Verdict.PASS]
+    assert (found.verdict, reasons) == (Verdict.PASS, [])
 
 
 SLOW = [*spread(700.0, 7), 630.0]
@@ -96,6 +98,7 @@ DEGRADED: dict[str, tuple[str, list[float], dict[str, int], dict[str, Any], dict
 
 @pytest.mark.parametrize("case", DEGRADED)
 def test_a_degraded_node_fails_and_a_culprit_is_named(case: str) -> None:
-    failed = [check for check in judged(*DEGRADED[case]) if check.status is Verdict.FAIL]
-    assert failed
+    found = verdict(*DEGRADED[case])
+    assert found.verdict is Verdict.FAIL
+    failed = [check for check in found.checks if check.status is Verdict.FAIL]
     assert all(check.culprits and check.next_action for check in failed)
