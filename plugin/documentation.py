@@ -70,7 +70,7 @@ def _type(found: Mapping[str, Any], *, output: bool) -> str:
     late = "" if output or found.get("plain") else "*"
     if "$ref" in found:
         name = found["$ref"].rpartition(":")[2].rpartition("/")[2]
-        return f"any{late}" if name == "Any" else f"[{name}](#{name.lower()}){late}"
+        return f"any{late}" if name == "Any" else f"[{name}](#{name.lower()})"
     if found["type"] == "array":
         return f"list of {_type(found['items'], output=output)}{late}"
     if found["type"] == "object":

@@ -109,7 +109,9 @@ def _type(shape: ValueType, *, plain: bool) -> dict[str, Any]:
 
 def _inner(shape: ValueType, *, plain: bool) -> dict[str, Any]:
     assert shape.inner
-    return _type(shape.inner, plain=plain and not shape.inner.late)
+    # An object in a plain list is not marked: Go's generator would use a type that it leaves out (Pulumi
+    # 3.259 codegen/go/gen.go). The plugin itself refuses outputs there.
+    return _type(shape.inner, plain=plain and not shape.inner.late and shape.inner.record is None)
 
 
 def _required(one: Record) -> list[str]:
