@@ -1,4 +1,4 @@
-// Network, storage and budget of a training stack on Google Cloud.
+// Network, parallel file system and budget of a training stack on Google Cloud.
 package main
 
 import (
@@ -16,24 +16,20 @@ func main() {
 		network, err := trainstack.NewGcpNetwork(ctx, "training", &trainstack.GcpNetworkArgs{
 			Project:              project,
 			Region:               region,
-			Cidr:                 "10.0.0.0/9",
+			Cidr:                 "10.20.0.0/16",
 			PodsPerNode:          32,
 			FlowLogRetentionDays: 30,
+			Lustre:               pulumi.BoolRef(true),
 		})
 		if err != nil {
 			return err
 		}
-		storage, err := trainstack.NewGcpStorage(ctx, "training", &trainstack.GcpStorageArgs{
-			Project:                 project,
-			ProjectNumber:           number,
-			Region:                  region,
-			NetworkName:             network.NetworkName,
-			ServicesNetwork:         network.ServicesNetwork,
-			CheckpointRetentionDays: 30,
-			NoncurrentDays:          7,
-			LogRetentionDays:        90,
-			ForceDestroy:            pulumi.BoolRef(true),
-			DeletionProtection:      pulumi.BoolRef(false),
+		lustre, err := trainstack.NewGcpLustre(ctx, "training", &trainstack.GcpLustreArgs{
+			Zone:                region + "-a",
+			NetworkId:           network.ServicesNetwork,
+			CapacityGib:         18000,
+			ThroughputMbSPerTib: 500,
+			Protect:             pulumi.BoolRef(false),
 		})
 		if err != nil {
 			return err
@@ -50,7 +46,7 @@ func main() {
 			return err
 		}
 		ctx.Export("network", network.NetworkId)
-		ctx.Export("checkpoints", storage.CheckpointBucket)
+		ctx.Export("lustre", lustre.Address)
 		ctx.Export("budget", budget.BudgetName)
 		return nil
 	})
