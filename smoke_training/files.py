@@ -1,4 +1,4 @@
-"""Atomic file writes, and folders held against sweeping."""
+"""Atomic writes of files, writes into devices and pipes, and folders held against sweeping."""
 
 import contextlib
 import fcntl
@@ -57,7 +57,16 @@ def _held(folder: Path) -> bool:
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Write under a temporary name, fsync, rename, fsync the folder: readers never see a part."""
+    """Write under a temporary name, fsync, rename, fsync the folder: readers never see a part.
+
+    A link is followed. What is no regular file (a device, a FIFO, a pipe) is written into, and waits for its
+    reader.
+    """
+    if not replaceable(path):
+        with path.open("ab") as stream:
+            stream.write(content)
+        return
+    path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with temporary.open("wb") as stream:
@@ -70,6 +79,17 @@ def write_durably(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def replaceable(path: Path) -> bool:
+    """Report whether a path is a regular file, or none yet: no device, pipe or open descriptor."""
+    descriptor = str(path.absolute()).startswith(("/dev/fd/", "/dev/std", "/proc/"))
+    return not descriptor and (path.is_file() or not path.exists())
+
+
+def remove(path: Path) -> None:
+    """Remove the regular file that a path leads to, and no link."""
+    Path(os.path.realpath(path)).unlink(missing_ok=True)
 
 
 def write_json(path: Path, document: object) -> None:

@@ -112,8 +112,7 @@ def judge(plan: Plan, found: Evidence) -> Judgement:
     checks = list(_judged(plan, found))
     completed = ending.completed(found)
     if completed is not None:
-        # A stopped run reports that first; others report their faults.
-        checks.insert(0 if ending.stopped(found) else len(checks), completed)
+        checks.insert(0, completed)  # the reason of what is missing below
     made_way = ending.preempted(plan, found)
     if made_way is not None:
         checks = [ending.excused(check, made_way) for check in checks]

@@ -27,7 +27,11 @@ def sbatch(plan: RunPlan) -> str:
         *exports(plan),
         "",
     ]
-    srun = ["srun --nodes=$SLURM_NNODES --ntasks-per-node=1 --kill-on-bad-exit=1", *_container(plan)]
+    srun = [
+        # srun does not inherit --cpus-per-task since Slurm 22.05 (its release notes).
+        f"srun --nodes=$SLURM_NNODES --ntasks-per-node=1 --cpus-per-task={plan.cpu} --kill-on-bad-exit=1",
+        *_container(plan),
+    ]
     join = f'NODE_RANK="$SLURM_NODEID"; {JOIN}'
     srun += [f"bash -c {shlex.quote(join)} node", shlex.join(joining_command(plan))]
     return "\n".join([*lines, " \\\n  ".join(srun)]) + "\n"

@@ -1,12 +1,16 @@
 """`run --ranks N --out FILE`: run all ranks on this machine."""
 
 import argparse
+import shutil
 import socket
 import tempfile
 from pathlib import Path
 
+from smoke_training import files
+from smoke_training.model import EXIT_CODES, Verdict
 from smoke_training.phases import BURN, FULL, NAMES, QUICK
 from smoke_training.plan import Plan, local_plan
+from smoke_training.runtime import output
 from smoke_training.runtime.facts import NodeSettings
 from smoke_training.runtime.node import NodeRun
 
@@ -46,17 +50,28 @@ def local(chosen: argparse.Namespace) -> Plan:
 
 
 def main(chosen: argparse.Namespace) -> int:
-    """Run all ranks here; the exit code of the verdict."""
-    with tempfile.TemporaryDirectory(prefix="smoke-") as scratch:
-        place = NodeSettings(
-            index=0,
-            master_addr="127.0.0.1",
-            master_port=_free_port(),
-            work_dir=Path(scratch),
-            result=chosen.out,
-            termination=None,
-        )
-        return NodeRun(local(chosen), place).run()
+    """Run all ranks here; the exit code of the verdict. The scratch folder of a run that failed is kept."""
+    scratch, out = Path(tempfile.mkdtemp(prefix="smoke-")), chosen.out
+    # Written several times, with files beside it: a device or a pipe gets the last result alone.
+    result = out if files.replaceable(out) else scratch / "result.json"
+    place = NodeSettings(
+        index=0,
+        master_addr="127.0.0.1",
+        master_port=_free_port(),
+        work_dir=scratch,
+        result=result,
+        termination=None,
+    )
+    code = NodeRun(local(chosen), place).run()
+    try:
+        if result != out and result.exists():
+            files.write_durably(out, result.read_bytes())
+    finally:
+        if code in (EXIT_CODES[Verdict.FAIL], EXIT_CODES[Verdict.ERROR]) and place.scratch.exists():
+            output.say(f"The scratch folder is {place.scratch}")
+        else:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return code
 
 
 def _duration(text: str) -> float:

@@ -70,7 +70,7 @@ class Ending:
         if unwritten:
             result, judged = self._judged(samples + unwritten)
             with contextlib.suppress(OSError):
-                self.place.result.unlink(missing_ok=True)  # a partial record must not look complete
+                files.remove(self.place.result)  # a partial record must not look complete
             output.emit("result", **result)  # only the log is left for it
         message = termination.termination_message(judged, self.plan.accept)
         self.terminate(termination.record(judged, self.plan.accept))

@@ -120,16 +120,17 @@ def run_near(bus: str, devices: Path = Path("/sys/bus/pci/devices")) -> str:
 
 
 def resolve(host: str) -> str | None:
-    """Return the IPv4 address of a name, or None without one (a pod's DNS name appears after the pod)."""
+    """Return an address of a name, IPv4 before IPv6; None without one (a pod's name appears after the pod)."""
     try:
-        return socket.gethostbyname(host)
-    except OSError:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
         return None
+    return min(found, key=lambda entry: entry[0] is not socket.AF_INET)[4][0]
 
 
 def is_loopback(address: str) -> bool:
-    """Report whether an IPv4 address is in 127.0.0.0/8."""
-    return address.startswith("127.")
+    """Report whether an address is in 127.0.0.0/8 or ::1."""
+    return address.startswith("127.") or address == "::1"
 
 
 def nvidia_devices() -> int:

@@ -23,7 +23,7 @@ from smoke_training.runtime.control import channel
 from smoke_training.runtime.control.coordinator import Coordinator
 from smoke_training.runtime.control.member import Member
 from smoke_training.runtime.control.session import TICK_S, Line, RunEndedError
-from smoke_training.runtime.control.watchdog import INTERRUPTED, SETTLE_S
+from smoke_training.runtime.control.watchdog import INTERRUPTED, SETTLE_S, words
 from smoke_training.runtime.ending import Ending
 from smoke_training.runtime.facts import NodeSettings
 from smoke_training.runtime.launch import LocalRanks
@@ -84,7 +84,7 @@ class NodeRun:
         try:
             if self.place.index == 0:
                 # An earlier run's result must never be taken for this one's.
-                self.place.result.unlink(missing_ok=True)
+                files.remove(self.place.result)
             preflight = self._preflight()
             return self._measure(preflight) if preflight is not None else None
         except (RunEndedError, OSError) as error:
@@ -210,8 +210,7 @@ class NodeRun:
         known = {line.get("rank") for line in found}
         for vital in self._ranks.broken():
             if vital.rank not in known and vital.phase != INTERRUPTED:
-                text = vital.words or f"ended with status {vital.code} without a report"
-                found.append(document_of(RankFailure(rank=vital.rank, phase=vital.phase, message=text)))
+                found.append(document_of(RankFailure(rank=vital.rank, phase=vital.phase, message=words(vital))))
         return found
 
     def _samples(self) -> list[str]:

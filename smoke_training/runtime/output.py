@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 def emit(event: str, **facts: object) -> None:
     """Write one event line at once."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    sys.stdout.write(json.dumps({"event": event, "at": now, **facts}) + "\n")
-    sys.stdout.flush()
+    say(json.dumps({"event": event, "at": now, **facts}))
 
 
 def say(text: str) -> None:
-    """Write readable text, below the event lines."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    """Write readable text, below the event lines; a closed stdout (`>&-`) loses it."""
+    if sys.stdout is not None:  # type: ignore[redundant-expr]
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()

@@ -10,6 +10,7 @@ import signal
 from collections.abc import Iterator
 
 from smoke_training.evidence import Evidence
+from smoke_training.evidence.liveness import Liveness
 from smoke_training.evidence.world import EarlyEnd, Finished, RankFailure, Unrecorded
 from smoke_training.model import Cause, Check, Culprit, Verdict
 from smoke_training.plan import Plan
@@ -27,13 +28,17 @@ def completed(found: Evidence) -> Check | None:
     reasons += [f"{item.path} could not be written: {item.reason}" for item in found.all_of(Unrecorded)]
     if found.of(Finished) is None:
         ended = found.of(EarlyEnd)
-        reasons.append(ended.reason if ended else "the ranks ended before they had delivered everything")
+        reason = ended.reason if ended else "the ranks ended before they had delivered everything"
+        # The launcher's reason repeats failures of ranks.
+        reasons += [part for part in reason.split("; ") if part not in reasons]
     if not reasons:
         return None
     culprits = tuple(_full_disks(found))
     action = "Read torchrun.log in the node's scratch folder."
     if culprits:
         action = "Free space where the run writes, or give it another work folder."
+    elif not failures and found.of(Liveness) is None:
+        action = "Correct it and run again: no rank was started."
     elif stopped(found):
         action = "Run it again: it was stopped from outside, which is no evidence about the machines."
     return Check(

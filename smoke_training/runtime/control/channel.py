@@ -116,10 +116,15 @@ def hello(word: str, node: int, facts: Mapping[str, object]) -> Message:
     return {"type": "hello", "protocol": PROTOCOL, "word": word, "node": node, "facts": dict(facts)}
 
 
+def family(address: str) -> socket.AddressFamily:
+    """Return the family of an address in text form."""
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
 def listen(address: str, port: int) -> socket.socket:
     """A listening socket on one address of this node; an OSError names address and port."""
     try:
-        sock = socket.create_server((address, port), backlog=256)
+        sock = socket.create_server((address, port), family=family(address), backlog=256)
     except OSError as error:
         reason = os.strerror(error.errno or 0)
         raise OSError(error.errno, f"control channel on {address}:{port}: {reason}") from error
@@ -257,7 +262,7 @@ class ChannelCaller:
             if now < self._next_call:
                 return
             self._next_call = now + RETRY_S
-            sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            sock = socket.socket(family(self._target[0]), socket.SOCK_STREAM)
             sock.setblocking(False)
             sock.connect_ex(self._target)
             self._calling = (sock, now)

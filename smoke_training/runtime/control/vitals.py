@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,10 @@ BUSY_CPU_SHARE = 0.1
 ATTEMPTS = 2  # torchrun restarts all ranks once
 LOG_TAIL_BYTES = 64 * 1024
 # torch 2.13, distributed/elastic/multiprocessing/api.py (SubprocessContext._poll) and errors/__init__.py.
-_ENDED = re.compile(r"exitcode\s*:\s*(-?\d+)\)?\s+(?:local_rank: \d+ )?\(pid: (\d+)\)")
+_ENDED = re.compile(
+    r"(?:\(local_rank: (\d+)\)\s+)?exitcode\s*:\s*(-?\d+)\)?\s+(?:local_rank: (\d+) )?\(pid: (\d+)\)"
+)
+_CLOSED = re.compile(r"Sending process (\d+) closing signal")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +27,8 @@ class Vital:
 
     `busy_s` of `idle_s` it computed, waited for a CPU or for a device; `stopped_s` it was stopped by a
     signal. `gone`: its process has ended; `code` is its exit status or the negative number of the signal
-    that ended it, None when unknown. A rank that has not started has attempt -1.
+    that ended it, None when unknown. `closed`: torchrun ended it, after another rank. A rank that has not
+    started has attempt -1.
     """
 
     rank: int
@@ -42,6 +46,7 @@ class Vital:
     longest_idle_s: float = 0.0
     gone: bool = False
     code: int | None = None
+    closed: bool = False
 
     @property
     def signal(self) -> int | None:
@@ -49,13 +54,22 @@ class Vital:
         return -self.code if self.code is not None and self.code < 0 else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class EndedRank:
+    """One process in torchrun's log; `code` is its exit status, negative for a signal."""
+
+    pid: int
+    local_rank: int | None
+    code: int
+
+
 class Vitals:
     """The ranks of one node: one `Vital` for every attempt of every rank, updated by `look`."""
 
-    def __init__(self, folder: Path, ranks: Iterable[int], log: Path) -> None:
-        self._log = log
+    def __init__(self, folder: Path, ranks: Sequence[int], log: Path) -> None:
+        self._log, self._first = log, min(ranks, default=0)
         self._watches = [
-            _Watch(rank, heartbeat.path_of(folder, rank, attempt))
+            _Watch(rank, attempt, heartbeat.path_of(folder, rank, attempt))
             for rank in ranks
             for attempt in range(ATTEMPTS)
         ]
@@ -68,9 +82,7 @@ class Vitals:
         for watch in self._watches:
             watch.look(passed)
         if any(watch.unexplained for watch in self._watches):
-            codes = exit_codes(_text(self._log))
-            for watch in self._watches:
-                watch.ended_with(codes)
+            self._explain(_text(self._log))
         found = [watch.vital for watch in self._watches]
         started = {vital.rank for vital in found if vital.attempt >= 0}
         return [
@@ -79,17 +91,34 @@ class Vitals:
             if vital.attempt >= 0 or (vital.rank not in started and number % ATTEMPTS == 0)
         ]
 
+    def _explain(self, log: str) -> None:
+        """Set the codes of ended ranks; a process without a heartbeat is an attempt that has none."""
+        ended, closed = ended_ranks(log), {int(pid) for pid in _CLOSED.findall(log)}
+        codes = {item.pid: item.code for item in ended}
+        for watch in self._watches:
+            watch.ended_with(codes, closed)
+        known = {watch.vital.pid for watch in self._watches}
+        for item in ended:
+            if item.local_rank is None or item.pid in known:
+                continue
+            rank = self._first + item.local_rank
+            silent = (w for w in self._watches if w.vital.rank == rank and w.vital.pid is None)
+            if watch := next(silent, None):
+                watch.ended_unseen(item)
+                known.add(item.pid)
+
 
 class _Watch:
     """One attempt of one rank over time."""
 
-    def __init__(self, rank: int, path: Path) -> None:
+    def __init__(self, rank: int, attempt: int, path: Path) -> None:
         self.vital = Vital(rank=rank)
-        self._path = path
+        self._attempt, self._path = attempt, path
         self._beat: Beat | None = None
         self._started: int | None = None
         self._cpu_s = 0.0
         self._code: int | None = None
+        self._closed = False
 
     def look(self, passed: float) -> None:
         beat = heartbeat.read(self._path) or self._beat
@@ -108,14 +137,22 @@ class _Watch:
 
     @property
     def unexplained(self) -> bool:
-        """True if it ended and its exit code is unknown."""
-        return self.vital.gone and self.vital.code is None and self.vital.status == Status.RUNNING.name
+        """True if it ended without a report, or if it has not sent a heartbeat."""
+        return self.vital.pid is None or (self.vital.gone and self.vital.status == Status.RUNNING.name)
 
-    def ended_with(self, codes: dict[int, int]) -> None:
-        """Set the exit code from torchrun's log, if it names this process."""
-        if self.vital.gone and self._code is None:
-            self._code = codes.get(self.vital.pid or -1)
-            self.vital = dataclasses.replace(self.vital, code=self._code)
+    def ended_with(self, codes: Mapping[int, int], closed: Container[int]) -> None:
+        """Set what torchrun's log has about this process."""
+        if self.vital.gone and self.vital.pid is not None:
+            self._code = codes.get(self.vital.pid) if self._code is None else self._code
+            self._closed = self.vital.pid in closed
+            self.vital = dataclasses.replace(self.vital, code=self._code, closed=self._closed)
+
+    def ended_unseen(self, ended: EndedRank) -> None:
+        """Set the end of a process that sent no heartbeat."""
+        self._code = ended.code
+        self.vital = Vital(
+            rank=self.vital.rank, pid=ended.pid, attempt=self._attempt, phase="start", gone=True, code=ended.code
+        )
 
     def _see(self, beat: Beat, process: ProcessState | None, passed: float, fresh: bool) -> Vital:
         before = self.vital
@@ -146,12 +183,16 @@ class _Watch:
             longest_idle_s=max(before.longest_idle_s, round(idle, 3)),
             gone=gone,
             code=self._code,
+            closed=self._closed,
         )
 
 
-def exit_codes(log: str) -> dict[int, int]:
-    """Return exit codes by process number, negative for signals, from torchrun's lines about ended ranks."""
-    return {int(pid): int(code) for code, pid in _ENDED.findall(log)}
+def ended_ranks(log: str) -> list[EndedRank]:
+    """Return the ranks that ended, from torchrun's lines about them, in the order of the log."""
+    return [
+        EndedRank(pid=int(pid), local_rank=int(before or after) if before or after else None, code=int(code))
+        for before, code, after, pid in _ENDED.findall(log)
+    ]
 
 
 def _text(path: Path) -> str:

@@ -101,14 +101,20 @@ class Watchdog:
         torchruns = tuple(_lost_torchruns(nodes))
         if torchruns:
             return torchruns
+        # Losing a peer may abort a process too: only signals from outside accuse several.
+        certain = [(node, v) for node, v in silent if v.signal in _KILLERS]
+        if certain:
+            return tuple(_killed(node, v) for node, v in certain)
+        causes = [(node, v) for node, v in dead if not v.closed]
+        if not causes:
+            return ()  # torchrun will report the rank for which it ended these
+        first = [view for view in causes if view[1].rank in self._first_dead] or causes
+        silent = [view for view in first if view in silent]
         if silent:
-            # Losing a peer may abort a process too: only signals from outside accuse several.
-            certain = [(node, v) for node, v in silent if v.signal in _KILLERS]
-            silent.sort(key=lambda view: view[1].rank not in self._first_dead)
-            return tuple(_killed(node, v) for node, v in certain or silent[:1])
-        first = [(node, v) for node, v in dead if v.phase != INTERRUPTED] or dead
+            return (_killed(*silent[0]),)
+        first = [(node, v) for node, v in first if v.phase != INTERRUPTED] or first
         return tuple(
-            Broke(rank=v.rank, node=node.node, phase=v.phase, words=v.words or _wordless(v))
+            Broke(rank=v.rank, node=node.node, phase=v.phase, words=words(v))
             for node, v in first
         )
 
@@ -126,8 +132,9 @@ class Watchdog:
 _KILLERS = frozenset({9, 11, 7, 4, 2, 1, 3})  # KILL, SEGV, BUS, ILL, INT, HUP, QUIT; not ABRT, not TERM
 
 
-def _wordless(vital: Vital) -> str:
-    return f"it ended with status {vital.code} without a report"
+def words(vital: Vital) -> str:
+    """Return a failed rank's own report, else its exit status."""
+    return vital.words or f"it ended with status {vital.code} without a report"
 
 
 def _ranks(nodes: Sequence[NodeView]) -> Iterator[tuple[NodeView, Vital]]:
