@@ -120,17 +120,29 @@ def run_near(bus: str, devices: Path = Path("/sys/bus/pci/devices")) -> str:
 
 
 def resolve(host: str) -> str | None:
-    """Return an address of a name, IPv4 before IPv6; None without one (a pod's name appears after the pod)."""
+    """Return an address of a name, IPv4 first; None without one (a pod's name appears after the pod)."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return None
-    return min(found, key=lambda entry: entry[0] is not socket.AF_INET)[4][0]
+    return str(min(found, key=lambda entry: entry[0] is not socket.AF_INET)[4][0])
 
 
 def is_loopback(address: str) -> bool:
     """Report whether an address is in 127.0.0.0/8 or ::1."""
     return address.startswith("127.") or address == "::1"
+
+
+def interface_to(address: str) -> str | None:
+    """Return the interface from which this machine reaches an IPv6 address; None without a route."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as end:
+            end.connect((address, 9))  # sends nothing
+            own = socket.inet_pton(socket.AF_INET6, end.getsockname()[0].partition("%")[0]).hex()
+    except OSError:
+        return None
+    entries = (line.split() for line in files.lines(Path("/proc/net/if_inet6")))
+    return next((entry[5] for entry in entries if entry[0] == own), None)
 
 
 def nvidia_devices() -> int:

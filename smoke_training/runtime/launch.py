@@ -209,6 +209,9 @@ class LocalRanks:
             kept["OMP_NUM_THREADS"] = "1"
             if host.is_loopback(self.place.master_addr):
                 kept["GLOO_SOCKET_IFNAME"] = LOOPBACK
+            elif ":" in self.place.master_addr and (name := host.interface_to(self.place.master_addr)):
+                # gloo falls back to 127.0.0.1 where the host's own name has no address of this machine.
+                kept.setdefault("GLOO_SOCKET_IFNAME", name)
             return kept
         return nccl_environment(self.place.scratch.resolve(), self.plan.timeout_s) | kept
 

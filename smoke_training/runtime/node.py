@@ -210,7 +210,9 @@ class NodeRun:
         known = {line.get("rank") for line in found}
         for vital in self._ranks.broken():
             if vital.rank not in known and vital.phase != INTERRUPTED:
-                found.append(document_of(RankFailure(rank=vital.rank, phase=vital.phase, message=words(vital))))
+                found.append(
+                    document_of(RankFailure(rank=vital.rank, phase=vital.phase, message=words(vital)))
+                )
         return found
 
     def _samples(self) -> list[str]:

@@ -13,6 +13,6 @@ def emit(event: str, **facts: object) -> None:
 
 def say(text: str) -> None:
     """Write readable text, below the event lines; a closed stdout (`>&-`) loses it."""
-    if sys.stdout is not None:  # type: ignore[redundant-expr]
+    if sys.stdout is not None:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()

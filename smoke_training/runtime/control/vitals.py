@@ -1,6 +1,7 @@
 """Observe a node's ranks from outside: processes, heartbeats, silence."""
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -103,7 +104,7 @@ class Vitals:
                 continue
             rank = self._first + item.local_rank
             silent = (w for w in self._watches if w.vital.rank == rank and w.vital.pid is None)
-            if watch := next(silent, None):
+            for watch in itertools.islice(silent, 1):
                 watch.ended_unseen(item)
                 known.add(item.pid)
 
@@ -151,7 +152,12 @@ class _Watch:
         """Set the end of a process that sent no heartbeat."""
         self._code = ended.code
         self.vital = Vital(
-            rank=self.vital.rank, pid=ended.pid, attempt=self._attempt, phase="start", gone=True, code=ended.code
+            rank=self.vital.rank,
+            pid=ended.pid,
+            attempt=self._attempt,
+            phase="start",
+            gone=True,
+            code=ended.code,
         )
 
     def _see(self, beat: Beat, process: ProcessState | None, passed: float, fresh: bool) -> Vital:

@@ -113,10 +113,7 @@ class Watchdog:
         if silent:
             return (_killed(*silent[0]),)
         first = [(node, v) for node, v in first if v.phase != INTERRUPTED] or first
-        return tuple(
-            Broke(rank=v.rank, node=node.node, phase=v.phase, words=words(v))
-            for node, v in first
-        )
+        return tuple(Broke(rank=v.rank, node=node.node, phase=v.phase, words=words(v)) for node, v in first)
 
     def _unstarted(self, now: float, nodes: Sequence[NodeView], attempt: int) -> Iterator[NeverStarted]:
         waited = now - self._attempt_since[1]

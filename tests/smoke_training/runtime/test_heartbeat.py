@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.runtime import heartbeat
-from smoke_training.runtime.control.vitals import LOOK_AT_MOST_S, Vital, Vitals, exit_codes
+from smoke_training.runtime.control.vitals import LOOK_AT_MOST_S, Vital, Vitals, ended_ranks
 from smoke_training.runtime.heartbeat import Heartbeat, Status, path_of, read
 from tests.smoke_training.jobs import until
 
@@ -120,9 +120,11 @@ def test_signals_are_read_from_what_torchrun_writes() -> None:
     # Copied from torch 2.13: multiprocessing/api.py and the summary of errors/__init__.py.
     log = (
         "E0101 api.py:988] failed (exitcode: -9) local_rank: 1 (pid: 4242) of binary: python\n"
-        "  exitcode  : 1 (pid: 4243)\n  exitcode  : -6 (pid: 4244) Signal 6 (SIGABRT) received by PID 4244\n"
+        "  rank      : 5 (local_rank: 1)\n  exitcode  : 1 (pid: 4243)\n"
+        "  exitcode  : -6 (pid: 4244) Signal 6 (SIGABRT) received by PID 4244\n"
     )
-    assert exit_codes(log) == {4242: -9, 4243: 1, 4244: -6}
+    found = [(item.pid, item.local_rank, item.code) for item in ended_ranks(log)]
+    assert found == [(4242, 1, -9), (4243, 1, 1), (4244, None, -6)]
 
 
 class Rank:

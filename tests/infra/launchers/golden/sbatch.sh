@@ -23,7 +23,7 @@ export PET_MAX_RESTARTS=3
 export NCCL_DEBUG=INFO
 export MLFLOW_TRACKING_URI=http://mlflow.mlflow.svc.cluster.local:5000
 
-srun --nodes=$SLURM_NNODES --ntasks-per-node=1 --kill-on-bad-exit=1 \
+srun --nodes=$SLURM_NNODES --ntasks-per-node=1 --cpus-per-task=80 --kill-on-bad-exit=1 \
   --container-image=/images/train.sqsh \
   --container-mounts=/checkpoints:/checkpoints \
   bash -c 'NODE_RANK="$SLURM_NODEID"; export NODE_RANK MASTER_ADDR PET_NODE_RANK="$NODE_RANK" PET_MASTER_ADDR="$MASTER_ADDR"; exec "$@"' node \

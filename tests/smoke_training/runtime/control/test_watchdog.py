@@ -126,6 +126,18 @@ def test_of_several_that_ended_in_ways_that_peers_cause_the_first_is_named() -> 
     assert found.rank == 1
 
 
+def test_ranks_that_torchrun_ended_are_not_accused() -> None:
+    ended = vital(0, gone=True, code=-15, closed=True)
+    assert decide(nodes(ended, vital(1))) == ()  # torchrun has not reported the first one yet
+    broke = vital(1, status="BROKE", gone=True, code=1, words="OSError: disk")
+    (found,) = decide(nodes(ended, broke))
+    assert isinstance(found, Broke)
+    assert found.rank == 1
+    (found,) = decide(nodes(ended, vital(1, gone=True, code=127, beats=0)))
+    assert isinstance(found, Broke)
+    assert found.rank == 1
+
+
 def test_the_planned_kill_is_no_incident_and_neither_is_what_follows_from_it() -> None:
     dead = [vital(0, status="BROKE", gone=True, phase="interrupted"), vital(1, gone=True, code=-9)]
     assert decide(nodes(*dead), planned=True, after=LIMITS.start_s - 1) == ()
