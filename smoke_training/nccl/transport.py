@@ -40,8 +40,12 @@ _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|CREDENTIAL|KEY", re.IGNORECASE)
 _NETWORK = re.compile(r"Using network (.+?)\s*$")
 _PROVIDER = re.compile(r"NET/OFI Selected [Pp]rovider is ([\w;.-]+)")
 _FOUND = re.compile(r"\(found (\d+) nics\)")
-_IB = re.compile(r"NET/g?IB : Using ((?:\[\d+\]\S+ ?)+)")
-_PORT = re.compile(r"\[(\d+)\]([^\s:]+):(\d+)[\d:]*/(\w+)")  # device, adapter, port, link layer
+_IB = re.compile(r"NET/g?IB : Using (.*)")
+# Merged ports are in braces in releases 2.20 to 2.23 and HPC-X (v2.23.4-1 src/transport/net_ib.cc).
+_DEVICE = re.compile(r"\[(\d+)\](?:=\{([^}]*)\}|(\S+))")
+# Adapter without the suffix of its Data Direct device (v2.28.9-1, `"%s_dma"`), port, link layer.
+_PORT = re.compile(r"([^\s:\]]+?)(?:_dma)?:(\d+)[\d:]*/(\w+)")
+_NUMBERED = re.compile(r"NET/g?IB(?:ext)?(?:_v\d+)?")  # networks with the device numbers of that list
 _VIA = re.compile(r"Channel [\d/]+ ?: .* via ([^\s/]+(?:/[A-Za-z][\w. ]*)?)(?:/(\d+)(?:\(\d+\))?(/GDRDMA)?)?")
 _NVLS = re.compile(r"NVLS comm 0x")
 _COLLNET = re.compile(r"Connected CollNet|Algo COLLNET", re.IGNORECASE)
@@ -82,30 +86,32 @@ def read_log(lines: Iterable[str]) -> LogFacts:
         providers |= set(_PROVIDER.findall(line))
         adapters |= {int(found) for found in _FOUND.findall(line)}
         if ib := _IB.search(line):
-            named = _PORT.findall(ib.group(1))
-            adapters.add(len(named))
-            devices |= {int(number): (f"{name}/{port}", link) for number, name, port, link in named}
+            devices |= _devices(ib.group(1))
         if channel := _VIA.search(line):
             name, number, gpudirect = channel.groups()
             via[name.strip()] += 1
             direct[name.strip()] += bool(gpudirect)
-            numbers |= {int(number)} if number and name.endswith("IB") else set()
+            numbers |= {int(number)} if number and _NUMBERED.fullmatch(name) else set()
         nvls, collnet = nvls or bool(_NVLS.search(line)), collnet or bool(_COLLNET.search(line))
         merged |= {int(number): names for number, names in _MERGED.findall(line)}
         mnnvl |= set(_MNNVL.findall(line))
         plugins |= {" ".join(found) for found in _PLUGIN.findall(line)}
-    ports = {name.rpartition("/")[0]: name for name, _ in devices.values()}
-    parts = {number: [ports.get(name) for name in names.split("+")] for number, names in merged.items()}
-    parts |= {number: [name] for number, (name, _) in devices.items()}
+    found = sorted(port for device in devices.values() for port in device)
+    ports = {name.rpartition("/")[0]: name for name, _ in found}
+    parts: dict[int, list[str | None]] = {
+        number: [ports.get(name.removesuffix("_dma")) for name in names.split("+")]
+        for number, names in merged.items()
+    }
+    parts |= {number: [name for name, _ in device] for number, device in devices.items()}
     used = [name for number in numbers for name in parts.get(number, [None])]
     return LogFacts(
         networks=tuple(sorted(networks)),
         providers=tuple(sorted(providers)),
-        adapters=min(adapters) if adapters else None,
+        adapters=min(adapters) if adapters else len(set(found)) or None,
         via=dict(via),
         nvls=nvls,
         lines=count,
-        ports=dict(sorted(devices.values())),
+        ports=dict(found),
         # A number that the log does not explain is a merged device of unknown parts.
         used=() if None in used else tuple(sorted({name for name in used if name is not None})),
         direct={name: ends for name, ends in direct.items() if ends},
@@ -113,6 +119,23 @@ def read_log(lines: Iterable[str]) -> LogFacts:
         mnnvl="0" not in mnnvl if mnnvl else None,
         plugins=tuple(sorted(plugins)),
     )
+
+
+_Ports = tuple[tuple[str, str], ...]
+"""Ports of one device, several where they are merged: (name/port, link layer)."""
+
+
+def _devices(text: str) -> dict[int, _Ports]:
+    """Return the ports by number of the device that channels name.
+
+    In a list with merged ports, single ones are printed with their own number, not the device's.
+    """
+    listed = [
+        (int(number), tuple((f"{name}/{port}", link) for name, port, link in _PORT.findall(merged or single)))
+        for number, merged, single in _DEVICE.findall(text)
+    ]
+    by_place = "={" in text
+    return {place if by_place else number: ports for place, (number, ports) in enumerate(listed) if ports}
 
 
 def environment(values: Mapping[str, str]) -> dict[str, str]:

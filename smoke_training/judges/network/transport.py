@@ -196,14 +196,14 @@ def _quiet(record: Traffic, adapters: Adapters, most: float) -> list[tuple[int, 
 
 
 def _undecided(record: Traffic, logs: Mapping[int, NcclLog], node: int, adapter: str) -> bool:
-    """Report whether a quiet port may serve storage: NCCL merged ports and names none of its channels.
+    """Report whether a quiet port may serve storage: NCCL lists its ports, but not which its channels use.
 
     A port that it named and that is inactive by now has failed.
     """
     log = logs.get(node)
     if log is None or any(adapter in item.inactive for item in record.nodes if item.node == node):
         return log is None
-    return bool(log.ports) and not log.used and any(name.endswith("IB") for name in log.via)
+    return bool(log.ports) and not log.used
 
 
 def _dead_adapters(

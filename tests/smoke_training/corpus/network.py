@@ -196,6 +196,23 @@ DEGRADED = (
         WAY,
         "mlx5_5",
     ),
+    Row(
+        "InfiniBand by HPC-X's plugin, a ninth port is idle, no channel named",
+        replace(
+            IB,
+            ports=9,
+            log={
+                "networks": ["IBext_v8"],
+                "via": {"NET/IBext_v8": 32},
+                "direct": {"NET/IBext_v8": 32},
+                "used": [],
+            },
+            sent={"mlx5_8/1": 0},
+        ),
+        OPEN,
+        WAY,
+        "NCCL_IB_HCA",
+    ),
     Row("InfiniBand, seven ports", replace(IB, ports=7), FAIL, WAY, "7 adapters"),
     Row(
         "A100 below Azure's own limit", replace(A100, busbw={"all_reduce": {8: 110.0}}), FAIL, BUS, "aks-rdma"

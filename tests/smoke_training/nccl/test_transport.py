@@ -87,6 +87,48 @@ def test_merged_ports_sharp_nvlink_between_nodes_and_plugins_are_read() -> None:
     assert found == ("FasTrak 1.0.17", "aws-ofi-nccl 1.16.3", "gIB 1.0.5")
 
 
+MERGED_LIST = (  # NVIDIA/nccl-tests#373, HPC-X; NCCL 2.20 to 2.23 print the same
+    "n:1:1 [0] NCCL INFO NET/IB : Using [0]={[0] mlx5_2:1/RoCE, [1] mlx5_3:1/RoCE} "
+    "[1]={[2] mlx5_0:1/RoCE, [3] mlx5_1:1/RoCE} [4]mlx5_bond_0:1/RoCE [RO]; OOB bond0.526:x<0>"
+)
+
+
+@pytest.mark.parametrize("network", ["IB", "gIB", "IBext", "IBext_v8", "IBext_v11"])
+def test_ports_merged_in_the_list_are_all_counted_and_channels_name_their_device(network: str) -> None:
+    channel = f"n:1:9 [1] NCCL INFO Channel 01/0 : 0[0] -> 8[0] [send] via NET/{network}/{{}}/GDRDMA"
+    found = transport.read_log([MERGED_LIST, channel.format("1(3)")])
+    assert sorted(found.ports) == ["mlx5_0/1", "mlx5_1/1", "mlx5_2/1", "mlx5_3/1", "mlx5_bond_0/1"]
+    assert (found.used, found.adapters) == (("mlx5_0/1", "mlx5_1/1"), 5)
+    assert transport.adapters_found(Fabric.RDMA, found) == 5
+    # A port by itself is printed with its own number, 4; channels name its device, the third.
+    assert transport.read_log([MERGED_LIST, channel.format("2")]).used == ("mlx5_bond_0/1",)
+
+
+def test_a_list_that_is_not_understood_leaves_the_number_of_adapters_open() -> None:
+    found = transport.read_log(["n:1:1 [0] NCCL INFO NET/IB : Using something new", IB[1]])
+    assert (found.adapters, found.ports) == (None, {})
+    assert not transport.adapter_problems(Fabric.RDMA, found, 16, direct=False)
+    assert transport.adapter_doubts(Fabric.RDMA, found, 16, direct=False)
+
+
+def test_data_direct_devices_are_the_adapters_that_the_kernel_counts() -> None:
+    """By default NCCL 2.28 lists only them; with NCCL_IB_DATA_DIRECT=2 beside the others."""
+    line = (
+        "n:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0_dma:1/RoCE [1]mlx5_1_dma:1/RoCE {}[RO]; OOB eth0:x<0>"
+    )
+    made = "n:1:1 [0] NCCL INFO NET/IB : Made virtual device [4] name=mlx5_0_dma+mlx5_1_dma speed=800000"
+    channel = "n:1:9 [1] NCCL INFO Channel 01/0 : 0[0] -> 8[0] [send] via NET/IB/{}/GDRDMA"
+    for more in ("", "[2]mlx5_0:1/RoCE [3]mlx5_1:1/RoCE "):
+        found = transport.read_log([line.format(more), made, channel.format(1)])
+        assert (found.ports, found.adapters) == ({"mlx5_0/1": "RoCE", "mlx5_1/1": "RoCE"}, 2)
+        assert found.used == ("mlx5_1/1",)
+        assert transport.adapters_used(Fabric.RDMA, found, {"mlx5_0/1": 1, "mlx5_1/1": 9}) == {"mlx5_1/1": 9}
+        assert transport.read_log([line.format(more), made, channel.format(4)]).used == (
+            "mlx5_0/1",
+            "mlx5_1/1",
+        )
+
+
 @pytest.mark.parametrize(
     ("fabric", "lines", "words"),
     [
