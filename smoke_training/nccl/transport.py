@@ -75,7 +75,7 @@ class LogFacts:
 def read_log(lines: Iterable[str]) -> LogFacts:
     """Read the lines of NCCL_DEBUG=INFO of one or more ranks; other lines are skipped."""
     networks, providers, adapters = set[str](), set[str](), set[int]()
-    via, direct, numbers, devices = Counter[str](), Counter[str](), set[int](), dict[int, tuple[str, str]]()
+    via, direct, numbers, devices = Counter[str](), Counter[str](), set[int](), dict[int, _Ports]()
     nvls, collnet, count = False, False, 0
     merged, mnnvl, plugins = dict[int, str](), set[str](), set[str]()
     for line in lines:
