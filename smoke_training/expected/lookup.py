@@ -82,6 +82,7 @@ def look_up(tables: FigureTables, question: FigureQuery) -> KnownFigures | NoFig
         exact = _fitting(tables.figures, question, known)
         special = [row for row in exact if row.algorithm]
         chosen = special if question.collnet and special else [row for row in exact if not row.algorithm]
+        chosen = [row for row in chosen if not row.superseded] or chosen
         if chosen:
             return KnownFigures(tuple(sorted(chosen, key=lambda row: row.value)))
     near = [row for row in tables.figures if _same_place(row, question, machine)]
@@ -171,14 +172,15 @@ def sizes_of(tables: FigureTables, instance_type: str, fabric: Fabric, collectiv
 def achievable(tables: FigureTables, device: str, dtype: str) -> AcceleratorRate | None:
     """The rate for a device as its driver names it, at a data type; None if none is published.
 
-    None for a slice of a GPU as well ("NVIDIA H100 80GB HBM3 MIG 1g.10gb").
+    None for a slice of a GPU as well ("NVIDIA H100 80GB HBM3 MIG 1g.10gb"), and for a card of a class of its
+    own, with less power than the module of that name ("NVIDIA H200 NVL"; 600 W instead of 700 W).
     """
     if " MIG " in device:
         return None
     found = [
         row
         for row in tables.accelerators
-        if row.dtype == dtype and re.search(rf"(?<![\w-]){re.escape(row.name)}(?![\w])", device)
+        if row.dtype == dtype and re.search(rf"(?<![\w-]){re.escape(row.name)}(?!\w| NVL\b| PCIe\b)", device)
     ]
     return found[0] if len(found) == 1 else None
 

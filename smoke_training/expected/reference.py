@@ -19,6 +19,7 @@ from smoke_training.fabric import Fabric
 from smoke_training.formulae.bandwidth import ALL_REDUCE
 from smoke_training.formulae.bounds import (
     NETWORK,
+    RING,
     TREE,
     BandwidthBound,
     ClusterShape,
@@ -34,7 +35,7 @@ from smoke_training.statistics.baseline import Acceptance
 
 # Shares of the lowest figure of its kind. Azure warns below 400 of 450 GB/s (0.89) and drains a node below
 # 300 (0.67); the other floors that are shipped lie at 0.55 to 0.79 (`floor` in figures.toml). Several sources
-# of one cell differ by at most 0.72 (p5, 1 GiB, NCCL 2.18 and 2.27).
+# of one cell differ by at most 0.77 (8 nodes of H100, 1 GiB, default settings and tuned ones).
 PASS_SHARE = 0.90
 FAULT_SHARE = 2 / 3
 JUDGED_FROM = 256 << 20  # bytes: below it published figures differ by versions more than by health
@@ -43,6 +44,8 @@ DERIVED_FROM = 64 << 20  # bytes for each rank: from here on the fabrics with fi
 # all-to-all) to 1.69 over these fabrics. TCPX reaches 0.66, sockets depend on the machine: no efficiency is
 # known for them.
 EFFICIENCY = 0.80
+# The same of rings in messages of 16 MiB to DERIVED_FROM a rank: 0.74 (p5, 8 nodes, 1 GiB) and more.
+RING_EARLY = 0.70
 EFFICIENT_FABRICS = frozenset({Fabric.EFA, Fabric.INFINIBAND, Fabric.RDMA, Fabric.TCPXO})
 # NVLS and NVLSTree, the reduction inside NVSwitch, carry all-reduces of one and two nodes of 8 GPUs there
 # (NVIDIA/nccl-tests#319, #309; stas00/ml-engineering@744d01e network/README.md: from 5 or 6 GPUs on). Over
@@ -135,7 +138,9 @@ def reference(
                 question = replace(_question(plan, shape, name, size), collnet=collnet)
                 cell = lookup.look_up(tables, question)
                 if not isinstance(cell, NoFigure):
-                    return _published(size, cell, limits)
+                    found = _published(size, cell, limits)
+                    ring = ring_instead(tables, plan, setting, name, algorithms.get(size))
+                    return found if ring is None else _above_ring(found, ring, shape)
         largest = lookup.look_up(tables, _question(plan, shape, name, max(sizes)))
         early = f"the sweep ends at {max(sizes)} bytes; figures are only trusted from {JUDGED_FROM} on"
         reasons.append(largest.reason if isinstance(largest, NoFigure) else early)
@@ -158,6 +163,27 @@ def expects_switch(tables: FigureTables, plan: Plan, setting: RunSetting, name: 
         return False
     fits = shape is not None and shape.nodes <= SWITCHED_NODES and shape.per_node >= SWITCHED_GPUS
     return fits and name == ALL_REDUCE and setting.backend == "nccl" and plan.fabric in SWITCHED_FABRICS
+
+
+def ring_instead(
+    tables: FigureTables, plan: Plan, setting: RunSetting, name: str, algorithm: str | None
+) -> BandwidthBound | None:
+    """Return the bound of a ring where a healthy run may use one in place of NVLS or a tree, else None.
+
+    NVIDIA recommends NCCL_ALGO=Ring for two nodes, which trees favour (NVIDIA/nccl-tests#309, #290). It may
+    be in use unless NCCL named another algorithm.
+    """
+    if BOUND_OF.get(algorithm or RING) != RING or not expects_switch(tables, plan, setting, name):
+        return None
+    return next(
+        (bound for bound in wire_bounds(tables, plan, setting, name) if bound.algorithm == RING), None
+    )
+
+
+def _above_ring(found: CollectiveReference, ring: BandwidthBound, shape: ClusterShape) -> CollectiveReference:
+    """A rate that a healthy ring makes proves no fault."""
+    share = EFFICIENCY if found.size >= DERIVED_FROM * shape.ranks else RING_EARLY
+    return replace(found, fail_below=min(found.fail_below or 0.0, share * ring.value))
 
 
 def wire_bounds(

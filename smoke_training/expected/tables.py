@@ -86,13 +86,15 @@ class SourcedFigure(TableCell):
     """A measurement of a source: `kind` published, derived or declared.
 
     `algorithm` limits it to runs whose log names that family ("collnet": reduction in the network's
-    switches). `spread` is the largest relative difference of the same run's in-place half.
+    switches). `spread` is the largest relative difference of the same run's in-place half. `superseded` is
+    why it is no limit for current stacks.
     """
 
     stack: str
     kind: str = "published"
     algorithm: str | None = None
     spread: float | None = None
+    superseded: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,9 +45,16 @@ class Claim:
 
     @property
     def network(self) -> Fabric:
-        """The network between the nodes: the claimed one, else the first of the machine type's row."""
-        rows = [row for row in shipped().machines if row.instance_type == self.machine]
-        return self.fabric or (rows[0].fabrics[0] if rows else Fabric.TCP)
+        """The network between the nodes: the claimed one, else what NCCL uses by default on such machines.
+
+        That is NVLink where a rack has it, else the first of the machine type's row.
+        """
+        known = [
+            name for row in shipped().machines if row.instance_type == self.machine for name in row.fabrics
+        ]
+        if self.fabric is not None or not known:
+            return self.fabric or Fabric.TCP
+        return Fabric.NVLINK if Fabric.NVLINK in known else known[0]
 
     @property
     def model(self) -> str | None:
@@ -303,7 +310,7 @@ def _notes(tests: Sequence[Test], settings: Sequence[RunSetting], claim: Claim) 
     """Yield how sure the verdict is, and what the output cannot show."""
     test, setting, shape = tests[0], settings[0], settings[0].shape
     each = f"means of {test.iterations} iterations" if test.iterations else "means"
-    yield f"One run, cycles: {test.cycles}, {each}. Spread between runs: unknown (between sources: to 28 %)."
+    yield f"One run, cycles: {test.cycles}, {each}. Spread between runs: unknown (between sources: to 24 %)."
     given = "by its own lines" if _listed(test) or test.nranks else "by --nodes and the bus factor"
     where = f"{shape.nodes} nodes" if shape else "uneven nodes"
     yield f"{setting.ranks} ranks on {where}, {given}; {claim.network} is assumed."

@@ -9,13 +9,15 @@ from smoke_training.evidence.fabric import Collective, sweep_of
 from smoke_training.evidence.links import NcclLog
 from smoke_training.evidence.world import World
 from smoke_training.expected import lookup
-from smoke_training.expected.lookup import FigureQuery
+from smoke_training.expected.lookup import LIKE, FigureQuery
 from smoke_training.expected.reference import (
+    EFFICIENCY,
     CollectiveReference,
     RunSetting,
     accepted_instead,
     expects_switch,
     reference,
+    ring_instead,
     setting_of,
 )
 from smoke_training.expected.tables import Signature, shipped
@@ -34,6 +36,8 @@ from smoke_training.statistics.noise import STEAL_LIMIT
 
 BELOW_SHARE = 0.9  # of the samples: noise only slows, so a slow wire has no fast ones
 NOISY_QUEUE = 0.2  # of the timed seconds: such a rank waits for a CPU, not for a wire
+RING_SETTINGS = "NCCL_NVLS_ENABLE, NCCL_ALGO, the fabric manager"
+LIKE_RING = "a ring in place of NVLS or a tree (NCCL_ALGO=Ring, or NVLS lost), or a tree that lost adapters"
 ABOVE_CEILING = 1.25  # of a declared wire's bound: the bytes cannot have crossed it
 
 
@@ -157,6 +161,16 @@ class _Finding:
         return "NCCL's log names no NVLS communicator" if lost else None
 
     @property
+    def like_ring(self) -> bool:
+        """True if a ring in place of NVLS or a tree explains the rate, and NCCL named no algorithm."""
+        choice = nccl_tuning.algorithm_of(self.sweep.algorithms.get(str(self.against.size)))
+        floor = self.against.expected.floor
+        if choice is not None or floor is None or self.centre >= floor:
+            return False
+        ring = ring_instead(shipped(), self.plan, self.setting, self.sweep.name, choice)
+        return ring is not None and EFFICIENCY <= self.centre / ring.value <= 1 + LIKE
+
+    @property
     def status(self) -> Verdict:
         """The verdict by speed; a run that lost NVLS is no PASS."""
         lost = self.speed is Verdict.PASS and self.lost_switch is not None
@@ -235,8 +249,9 @@ def _message(seen: _Finding) -> str:
         text += f"; the ranks waited for CPUs {sweep.queue_share or 0.0:.2f} s a second: no fault is proven"
     if seen.lost_switch:
         text += f"; {seen.lost_switch}"
-    slow = seen.centre < (expected.floor or 0.0)
-    return f"{text}; reads like {seen.fault.meaning}" if slow and seen.fault else text
+    if seen.centre < (expected.floor or 0.0) and seen.fault:
+        return f"{text}; reads like {seen.fault.meaning}"
+    return f"{text}; reads like {LIKE_RING}" if seen.like_ring else text
 
 
 def _next_action(seen: _Finding) -> str:
@@ -246,12 +261,17 @@ def _next_action(seen: _Finding) -> str:
         return "Run again on machines without other load: the ranks waited for CPUs."
     misconfigured = seen.fault.meaning if seen.fault and seen.fault.cause == Cause.MISCONFIGURED else None
     if why := misconfigured or seen.lost_switch:
-        return f"Correct the configuration (also NCCL_NVLS_ENABLE, NCCL_ALGO, the fabric manager): {why}."
+        return f"Correct the configuration (also {RING_SETTINGS}): {why}."
     if seen.against.expected.kind == "unknown":
         accept = "trainstack smoke accept RESULT --because ..."
         return f"If this cluster is as it should be, {accept}; or declare expected_busbw_gb_s in the plan."
     if seen.against.expected.kind == "derived" or seen.status is Verdict.INCONCLUSIVE:
-        return "Compare with an accepted run of this stack, or declare expected_busbw_gb_s in the plan."
+        ring = (
+            "Look up the algorithm (NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=INIT,TUNING). If it is a ring, check "
+            f"{RING_SETTINGS}; if not, all adapters."
+        )
+        other = "Compare with an accepted run of this stack, or declare expected_busbw_gb_s in the plan."
+        return ring if seen.like_ring else other
     return "Check that the fabric's plugin is in use (NCCL_DEBUG=INFO) and all interfaces are attached."
 
 

@@ -57,6 +57,10 @@ HEALTHY = (
     Row("H100, InfiniBand", IB),
     Row("H100, InfiniBand, 4 nodes", of("hgx-h100", "infiniband", 4, (8, 330.9), ports=8)),
     Row("H100, InfiniBand, 8 nodes, tuned", IB8),
+    Row(
+        "H100, InfiniBand, 8 nodes, NCCL's defaults",
+        of("hgx-h100", "infiniband", 8, (1, 286.8), (8, 320.7), ports=8),
+    ),
     Row("H100, InfiniBand with SHARP", SHARP),
     Row("H200, InfiniBand", of("Standard_ND96isr_H200_v5", "infiniband", 2, (16, 485.7), ports=8)),
     Row("B200, InfiniBand", of("hgx-b200", "infiniband", 2, (1, 677.4), (2, 696.1), ports=8)),
@@ -126,13 +130,6 @@ DEGRADED = (
     ),
     Row("NVLS off, beside ACS", of("hgx-h100", "rdma", 2, (1, 112.3), ports=8), FAIL, BUS, "NVLS"),
     Row(
-        "NCCL's defaults on 8 nodes",
-        of("hgx-h100", "infiniband", 8, (8, 320.7), ports=8),
-        OPEN,
-        BUS,
-        "MIN_CTAS",
-    ),
-    Row(
         "NVLS lost in one node",
         of("hgx-h100", "rdma", 1, (16, 367.2), ports=8, algorithm="ring"),
         OPEN,
@@ -154,13 +151,26 @@ DEGRADED = (
         BUS,
         "NVLS",
     ),
+    *(
+        Row(f"{name} at a ring's rate", of(machine, fabric, nodes, rate, ports=8), OPEN, BUS, "a ring")
+        for name, machine, fabric, nodes, rate in (
+            ("B200 pair, 2 GiB,", "hgx-b200", "infiniband", 2, (2, 385.0)),
+            ("B200 pair, 8 GiB,", "a4-highgpu-8g", "rdma", 2, (8, 385.0)),
+            ("H100 pair", "hgx-h100", "infiniband", 2, (8, 365.0)),
+            ("one node of H100", "hgx-h100", "infiniband", 1, (8, 360.0)),
+            ("one p5", "p5.48xlarge", "efa", 1, (16, 365.0)),
+            ("one node of B200", "p6-b200.48xlarge", "efa", 1, (16, 660.0)),
+        )
+    ),
     Row(
-        "B200 pair at the ring's rate",
-        of("hgx-b200", "infiniband", 2, (2, 380.0), ports=8),
+        "B200 pair, by NVLSTree",
+        of("hgx-b200", "infiniband", 2, (2, 385.0), ports=8, algorithm="nvls_tree"),
         FAIL,
         BUS,
         "dstack",
     ),
+    Row("B200 pair below a ring's rate", of("hgx-b200", "infiniband", 2, (2, 300.0), ports=8), FAIL, BUS),
+    Row("p5 pair at two thirds", of("p5.48xlarge", "efa", 2, (1, 300.0), ports=32), OPEN, BUS),
     Row("SHARP asked for, not in use", replace(SHARP, log={}, algorithm="ring"), OPEN, WAY, "SHARP"),
     Row(
         "SHARP in use and slow", replace(SHARP, busbw={"all_reduce": {16: 390.0}}), OPEN, BUS, "SHARP enabled"

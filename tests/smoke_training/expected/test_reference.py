@@ -44,8 +44,25 @@ def test_a_published_figure_is_firm_and_names_its_source() -> None:
     found = held(on_nccl(), instance_type="p5.48xlarge")
     assert (found.size, found.expected.value, found.expected.kind) == (16 * GIB, 487.48, "published")
     assert found.expected.floor == pytest.approx(PASS_SHARE * 480.0)
-    assert found.fail_below == pytest.approx(FAULT_SHARE * 480.0)
+    assert found.fail_below == pytest.approx(EFFICIENCY * 367.61)  # a ring may be in use on two nodes
     assert "480 to 488.37" in found.expected.source
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "line"), [("ring", EFFICIENCY * 367.61), ("nvls_tree", FAULT_SHARE * 480)]
+)
+def test_what_a_ring_makes_on_two_nodes_is_a_fault_only_of_another_algorithm(
+    algorithm: str, line: float
+) -> None:
+    chosen = {SIZES[-1]: algorithm}
+    found = reference(shipped(), plan(instance_type="p5.48xlarge"), on_nccl(), ("all_reduce", SIZES), chosen)
+    assert found.fail_below == pytest.approx(line)
+
+
+def test_a_superseded_figure_sets_no_limit() -> None:
+    found = held(on_nccl(), instance_type="p5.48xlarge", sizes=(GIB,))
+    assert found.expected.floor == pytest.approx(PASS_SHARE * 435.14)
+    assert "313" not in found.expected.source
 
 
 @pytest.mark.parametrize(("nodes", "figure"), [(4, 356.99), (8, 355.36), (16, 356.27), (32, 321.1)])

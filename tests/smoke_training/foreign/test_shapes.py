@@ -307,6 +307,28 @@ def test_a_collapse_at_large_messages_fails_without_any_reference() -> None:
     assert [check.id for check in found.checks if check.status is Verdict.FAIL] == ["sweep.all_to_all"]
 
 
+@pytest.mark.parametrize(
+    ("machine", "nodes", "busbw", "verdict"),
+    [
+        ("p6e-gb200.36xlarge", 4, 191.4, Verdict.FAIL),
+        ("p6e-gb200.36xlarge", 4, 882.5, Verdict.PASS),
+        ("p6e-gb300.36xlarge", 8, 376.0, Verdict.FAIL),
+        ("p6e-gb300.36xlarge", 8, 923.3, Verdict.PASS),
+    ],
+)
+def test_racks_are_held_against_nvlink_between_their_nodes(
+    machine: str, nodes: int, busbw: float, verdict: Verdict
+) -> None:
+    """Without MNNVL (IMEX not running) they reach what their NICs carry."""
+    count, device = nodes * 4, f"NVIDIA {machine[4:9].upper()}"
+    algbw = busbw * count / (count - 1) / 2
+    column = f"{(16 << 30) / algbw / 1e3:.1f} {algbw:.2f} {busbw:.2f} 0"
+    row = f"{16 << 30} {4 << 30} float sum -1 {column} {column}"
+    text = ranks(*(f"node-{n}" for n in range(nodes)), device=device, each=4) + ROOTED + row + "\n"
+    found = judgement.judge(nccl_tests.parse(text.splitlines(True)), Claim(machine=machine, nodes=nodes))
+    assert found.verdict is verdict, found.checks
+
+
 def test_a_last_line_of_ranks_alone_leaves_their_number_to_the_bus_factor() -> None:
     """coreweave/nccl-tests#43, one GB200 NVL72 rack: of 72 lines the last is left."""
     text = (
