@@ -44,6 +44,7 @@ class Cause(StrEnum):
     TORN_CHECKPOINT = "torn_checkpoint"
     STATE_LOST = "state_lost"
     CORRUPTION = "corruption"
+    GPU_FAILED = "gpu_failed"
     NAN = "nan"
     KILLED = "killed"
     HUNG = "hung"

@@ -26,11 +26,12 @@ class CounterLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class XidRule:
-    """Codes of the driver's messages after which it has to be acted."""
+    """Codes of the driver's messages after which it has to be acted; `cause` is a `model.Cause`."""
 
     codes: tuple[int, ...]
     action: str
     source: FigureSource
+    cause: str = "gpu_failed"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,10 @@ from smoke_training.runtime import counters
 from smoke_training.runtime.nvml import Nvml
 
 # NVIDIA "XID Errors" r590; SXid: NVIDIA Fabric Manager user guide, "NVSwitch SXids".
-_XID = re.compile(r"NVRM: Xid \(PCI:([\da-fA-F:.]+)\): (\d+)(?:.*?(Reset|Reboot) Required)?")
+_XID = re.compile(r"NVRM: Xid \(PCI:([\da-fA-F:.]+)\): (\d+)(.*)")
+# Xid 154: "changed from 0x0 (None) to 0x2 (OS Reboot)". Releases name the values differently; 0 is none.
+_CHANGED = re.compile(r"changed .*?\bto 0x([\da-fA-F]+)")
+_REQUIRED = re.compile(r"(Reset|Reboot) Required")
 _MESSAGE = re.compile(r"^\d+,(\d+),[^;]*;(.*)$", re.MULTILINE)  # Linux Documentation/ABI/testing/dev-kmsg
 _SXID = re.compile(r"SXid \(PCI:([\da-fA-F:.]+)\): (\d+), (Fatal|Non-fatal)")
 BRIDGE = "0x0604"  # PCI class of bridges
@@ -102,8 +105,8 @@ class DeviceReader:
         for number, line in _MESSAGE.findall(text):
             if int(number) > after:
                 last = int(number)
-                for bus, code, asked in _XID.findall(line):
-                    found[f"kernel/{bus}/xid {code}{' asks' if asked else ''}"] += 1
+                for bus, code, words in _XID.findall(line):
+                    found[f"kernel/{bus}/xid {code}{' asks' if _asks(words) else ''}"] += 1
                 for bus, code, how in _SXID.findall(line):
                     found[f"kernel/{bus}/sxid {code} {how.lower()}"] += 1
         return last, found
@@ -128,6 +131,12 @@ class DeviceReader:
         if kinds:
             return "passthrough" if kinds == {"identity"} else "translating"
         return "off" if groups.is_dir() else None
+
+
+def _asks(words: str) -> bool:
+    """Report whether a message requests an action: the value that the action changed to decides."""
+    changed = _CHANGED.search(words)
+    return int(changed[1], 16) > 0 if changed else _REQUIRED.search(words) is not None
 
 
 def _difference(name: str, before: int, after: int) -> int:

@@ -85,7 +85,8 @@ def errors(_plan: Plan, found: Evidence) -> Check:
 
 def _findings(item: DeviceChanges) -> Iterator[_Finding]:
     for device in item.lost:
-        yield _Finding(item.node, device, "it was there at the start and is gone", Cause.DEAD_RAIL)
+        gone = Cause.GPU_FAILED if device.startswith("gpu/") else Cause.DEAD_RAIL
+        yield _Finding(item.node, device, "it was there at the start and is gone", gone)
     for name, count in sorted(item.changed.items()):
         device, _, counter = name.rpartition("/")
         if counter.startswith(("xid ", "sxid ")):
@@ -119,8 +120,9 @@ def _message(node: int, device: str, counter: str, count: int) -> _Finding:
     text = f"{kind[:-2].upper()}{kind[-2:]} {code}{' ' + ' '.join(more) if more else ''}, {count} times"
     if rule is not None:
         text += f": {rule.action} ({rule.source.text})"
-    fault = rule is not None or more in (["asks"], ["fatal"])
-    return _Finding(node, device, text, Cause.CORRUPTION if fault else None)
+    causes = {"asks": Cause.GPU_FAILED, "fatal": Cause.SLOW_LINK}  # a switch of NVLink
+    cause = Cause(rule.cause) if rule is not None else causes.get(" ".join(more))
+    return _Finding(node, device, text, cause)
 
 
 def _access(records: tuple[DeviceChanges, ...]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from smoke_training.evidence import document_of
 from smoke_training.judges.training import devices as judge
-from smoke_training.model import Check, Verdict
+from smoke_training.model import Cause, Check, Verdict
 from smoke_training.runtime.devices import DeviceReader
 from smoke_training.runtime.nvml import Nvml
 from tests.smoke_training.samples import lines, parsed, plan
@@ -132,12 +132,21 @@ def test_a_port_that_carried_nothing_is_reported_and_no_fault(machine: Path) -> 
     assert "link_downed +7" in found.message
 
 
+XID_154 = "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from"
+
+
 @pytest.mark.parametrize(
     ("message", "status", "words"),
     [
         ("NVRM: Xid (PCI:0000:3b:00): 79, pid=12, GPU has fallen off the bus.", Verdict.FAIL, "Xid 79"),
         ("NVRM: Xid (PCI:0000:3b:00): 13, pid=12, Graphics SM Warp Exception", Verdict.PASS, "Xid 13"),
         ("NVRM: Xid (PCI:0000:3b:00): 154, action changed to 0x1 (GPU Reset Required)", Verdict.FAIL, "asks"),
+        (f"{XID_154} 0x0 (None) to 0x2 (OS Reboot)", Verdict.FAIL, "asks"),
+        (f"{XID_154} 0x0 (None) to 0x1 (PF FLR)", Verdict.FAIL, "asks"),
+        (f"{XID_154} 0x0 (None) to 0x4 (Drain and Reset)", Verdict.FAIL, "asks"),
+        (f"{XID_154} 0x0 (None) to 0x3 (Drain P2P)", Verdict.FAIL, "asks"),
+        (f"{XID_154} 0x1 (GPU Reset Required) to 0x0 (None)", Verdict.PASS, "Xid 154, 1 times"),
+        (f"{XID_154} 0x2 (Node Reboot Required) to 0x1 (GPU Reset Required)", Verdict.FAIL, "asks"),
         ("NVRM: Xid (PCI:0000:3b:00): 4242, a code of the future", Verdict.PASS, "Xid 4242"),
         (
             "nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 20009, Non-fatal, Link 04 RX",
@@ -158,6 +167,25 @@ def test_messages_of_the_driver(machine: Path, message: str, status: Verdict, wo
     found = judged(reader)
     assert found.status is status, found.message
     assert words in found.message
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("NVRM: Xid (PCI:0000:3b:00): 79, pid=12, GPU has fallen off the bus.", Cause.GPU_FAILED),
+        ("NVRM: Xid (PCI:0000:3b:00): 119, pid=12, Timeout waiting for RPC from GSP", Cause.GPU_FAILED),
+        (f"{XID_154} 0x0 (None) to 0x2 (OS Reboot)", Cause.GPU_FAILED),
+        ("NVRM: Xid (PCI:0000:3b:00): 48, pid=12, DBE", Cause.CORRUPTION),
+        ("NVRM: Xid (PCI:0000:3b:00): 95, pid=12, Uncontained", Cause.CORRUPTION),
+        ("NVRM: Xid (PCI:0000:3b:00): 74, pid=12, NVLink: fatal error", Cause.SLOW_LINK),
+        ("nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Fatal, Link 04", Cause.SLOW_LINK),
+    ],
+)
+def test_only_errors_of_memory_are_called_corruption(machine: Path, message: str, cause: Cause) -> None:
+    reader = DeviceReader(0, machine, no_driver)
+    with (machine / "dev/kmsg").open("a") as log:
+        log.write(f"4,101,9,-;{message}\n")
+    assert [item.cause for item in judged(reader).culprits] == [cause]
 
 
 def test_a_driver_reports_replays_links_and_errors_without_the_kernels_log(machine: Path) -> None:
@@ -181,6 +209,7 @@ def test_a_device_that_is_gone_at_the_end_is_a_fault(machine: Path) -> None:
     driver.bus = b""
     found = judged(reader)
     assert found.status is Verdict.FAIL
+    assert found.culprits[0].cause is Cause.GPU_FAILED
     assert "gpu/0000:3b:00.0 on node" in found.message
 
 

@@ -40,6 +40,13 @@ def test_a_healthy_burn_passes_and_states_what_it_would_have_found() -> None:
     assert judged("rates", record()).status is Verdict.PASS
 
 
+@pytest.mark.parametrize(("copy", "rate"), [("to_device", 27.8), ("to_host", 27.6)])
+def test_a_link_one_generation_lower_than_those_of_its_peers_is_named(copy: str, rate: float) -> None:
+    copies = record()["copies"]
+    found = judged("rates", record(copies={**copies, copy: [*copies[copy][:7], rate]}))
+    assert (found.status, [item.id for item in found.culprits]) == (Verdict.FAIL, ["7"])
+
+
 def test_the_probability_is_that_of_one_fault_in_150_steps() -> None:
     few = judged("bits", record(steps=[STEPS] * 7 + [690]))
     assert few.measured is not None
