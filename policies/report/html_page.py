@@ -3,9 +3,6 @@
 One file without requests to other hosts, enforced by a content security policy; readable without its script.
 """
 
-import base64
-import functools
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+from infra import pages
 from policies.audit import Audit
 from policies.catalog import PolicyRule
 from policies.evaluate import Result, RuleOutcome
@@ -24,7 +20,6 @@ from policies.frameworks.tally import covered
 from policies.report.texts import differences, expired, found, of, place, printable, resolved, total, waived
 from policies.resource import Resource, UndeterminedError
 from policies.severity import SEVERITIES
-from smoke_training.record.html import style
 
 _FOLDER = Path(__file__).parent
 _WORST, _NAMES = 5, 2
@@ -64,50 +59,27 @@ def document(audit: Audit) -> str:
     known = frameworks(rules)
     counts = covered(audit.outcomes)
     given = [(one, list(controls_of(one, covered(audit.outcomes, one.cloud)))) for one in known]
+    values = {
+        "verdict": _verdict(audit),
+        "good": audit.code is AuditExitCode.CLEAN,
+        "facts": _facts(audit, given),
+        "total": total(audit),
+        "severities": _severities(audit),
+        "worst": list(_worst(audit)),
+        "waivers": list(_ending(audit)),
+        "undetermined": [(one.rule.id, place(one), found(one)) for one in of(audit, "undetermined")],
+        "resolved": resolved(audit),
+        "compared": audit.resolved is not None,
+        "differences": differences(audit),
+        "joined": audit.differences is not None,
+        "findings": [_finding(one) for one in of(audit, "fail", "waived", "undetermined")],
+        "frameworks": given,
+        "rules": [(rule, counts[key]) for key, rule in sorted(rules.items())],
+        "controls": by_rule(known),
+        "without": without_control(),
+    }
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
-    sheet = style.sheet() + (_FOLDER / "page.css").read_text(encoding="utf-8")
-    text = (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            {
-                "policy": f"default-src 'none'; style-src {_hashed(sheet)}; script-src {_hashed(script)}",
-                "sheet": sheet,
-                "script": script,
-                "verdict": _verdict(audit),
-                "good": audit.code is AuditExitCode.CLEAN,
-                "facts": _facts(audit, given),
-                "total": total(audit),
-                "severities": _severities(audit),
-                "worst": list(_worst(audit)),
-                "waivers": list(_ending(audit)),
-                "undetermined": [(one.rule.id, place(one), found(one)) for one in of(audit, "undetermined")],
-                "resolved": resolved(audit),
-                "compared": audit.resolved is not None,
-                "differences": differences(audit),
-                "joined": audit.differences is not None,
-                "findings": [_finding(one) for one in of(audit, "fail", "waived", "undetermined")],
-                "frameworks": given,
-                "rules": [(rule, counts[key]) for key, rule in sorted(rules.items())],
-                "controls": by_rule(known),
-                "without": without_control(),
-            }
-        )
-    )
-    return text.encode(errors="replace").decode()
-
-
-@functools.cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, keep_trailing_newline=True,
-    )  # fmt: skip
-
-
-def _hashed(content: str) -> str:
-    """The source expression of a content security policy for a script or style."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+    return pages.rendered(_FOLDER / "page.html.j2", values, script)
 
 
 def _verdict(audit: Audit) -> str:

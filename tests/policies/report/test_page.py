@@ -94,7 +94,11 @@ def test_it_asks_no_other_host_for_anything(page: Page) -> None:
     assert not any({"src", "srcset", "action"} & attributes.keys() for _, attributes in page.elements)
     assert all(str(one["href"]).startswith("#") for one in page.named("a"))
     (policy,) = [one["content"] for one in page.named("meta") if "http-equiv" in one]
-    assert re.fullmatch(r"default-src 'none'; style-src 'sha256-\S+'; script-src 'sha256-\S+'", str(policy))
+    assert re.fullmatch(
+        r"default-src 'none'; style-src 'sha256-\S+'; script-src 'sha256-\S+'; "
+        r"base-uri 'none'; form-action 'none'",
+        str(policy),
+    )
 
 
 def test_links_lead_somewhere_and_no_id_is_there_twice(page: Page) -> None:
