@@ -14,6 +14,8 @@ from typing import Any, ForwardRef, Literal, NotRequired, Required, Union, get_a
 
 import pulumi
 
+from infra.stackspec.supported import CLOUDS
+
 
 class Kind(Enum):
     """A kind of value; scalar kinds have the names of JSON Schema."""
@@ -192,9 +194,9 @@ def _without_none(hint: Any) -> Any:
 
 
 def _cloud(owner: type) -> str:
-    """`aws` or `gcp` of a module below it, else nothing."""
+    """The cloud below whose folder a module is, else nothing."""
     parts = owner.__module__.split(".")
-    return next((part for part in parts if part in ("aws", "gcp")), "")
+    return next((part for part in parts if part in CLOUDS), "")
 
 
 def _docstrings(owner: type) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Every fault class that the smoke test promises to find is found by a whole run, with the right culprit.
 
-One run per class; `benchmarks/fault_detection.py` has many. Neighbours may work beside a laboratory: it has
-its own wires, and the CPUs go to it first.
+One run per class; `benchmarks/validation/fault_detection.py` has many. Neighbours may work beside a
+laboratory: it has its own wires, and the CPUs go to it first.
 """
 
 import pytest

@@ -9,7 +9,6 @@ from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.document import read
 from infra.stackspec.load import stacks
-from trainstack.stamp.clouds import STAMPED
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,12 @@ def place(folder: Path, chosen: Sequence[str]) -> BootstrapPlace:
 
 
 def _where(spec: StackSpec) -> tuple[str, str, str]:
-    cloud = STAMPED.get(spec.cloud)
-    if cloud is None:
-        fix = "Use aws or gcp."
-        rule = "has no account of its own to set up"
-        raise UserError([Problem("trainstack:cloud", spec.cloud, rule, fix, code="bootstrap-not-supported")])
-    return spec.cloud, str(getattr(spec.on, cloud.account_key)), spec.region
+    name = getattr(spec.on, "account_id", None) or getattr(spec.on, "project", None)
+    if name:
+        return spec.cloud, str(name), spec.region
+    fix = "Use aws or gcp."
+    rule = "has no account of its own to set up"
+    raise UserError([Problem("trainstack:cloud", spec.cloud, rule, fix, code="bootstrap-not-supported")])
 
 
 def client_name(folder: Path) -> str:

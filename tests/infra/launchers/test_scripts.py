@@ -82,7 +82,8 @@ def test_a_slurm_script_has_the_needs_of_a_node_and_the_time_limit() -> None:
         "--partition=gpu", "--account=ml", "--time=62:01", "--signal=TERM@60", "--exclusive",
     ):  # fmt: skip
         assert f"#SBATCH {option}\n" in script, option
-    assert "srun --nodes=$SLURM_NNODES --ntasks-per-node=1 --kill-on-bad-exit=1" in script
+    # srun does not inherit the processors of a task since Slurm 22.05.
+    assert "srun --nodes=$SLURM_NNODES --ntasks-per-node=1 --cpus-per-task=80 " in script
     assert "--container-image=/images/train.sqsh" in script
     assert "--container-mounts=/checkpoints:/checkpoints" in script
     assert "--container" not in shell.sbatch(plans.training())

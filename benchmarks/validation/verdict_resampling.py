@@ -1,15 +1,15 @@
 """Rate of false accusations by the verdict layer: real traces, resampled in blocks and judged again.
 
-    python benchmarks/verdict_resampling.py [--trials 100000] [--ranks 4]
-    python benchmarks/verdict_resampling.py --samples .trainstack/fault-detection/healthy*.jsonl.gz
+    python benchmarks/validation/verdict_resampling.py [--trials 100000] [--ranks 4]
+    python benchmarks/validation/verdict_resampling.py --samples .trainstack/fault-detection/healthy*.jsonl.gz
 
-`benchmarks/fault_detection.py --healthy` leaves such traces behind. Without `--samples`, healthy runs are
-recorded first: whole gangs on this machine's loopback and, as root, in the laboratory on wires of a declared
-rate (`tests/faults`), each once by itself and once beside a neighbour that takes a core now and then. One
-trial picks a recorded run, redraws every series of times in it by a circular block bootstrap (whole stretches
-of ten iterations, all ranks and all series of a record together, so that what they share and how long a
-disturbance lasts is kept), and judges the result as `smoke_training judge` would. A FAIL of a required check
-is a false one: no fault was there. The share is given with its Wilson bound of 95 %.
+`benchmarks/validation/fault_detection.py --healthy` leaves such traces behind. Without `--samples`, healthy
+runs are recorded first: whole gangs on this machine's loopback and, as root, in the laboratory on wires of
+a declared rate (`tests/faults`), each once by itself and once beside a neighbour that takes a core now and
+then. One trial picks a recorded run, redraws every series of times in it by a circular block bootstrap
+(whole stretches of ten iterations, all ranks and all series of a record together, so that what they share
+and how long a disturbance lasts is kept), and judges the result as `smoke_training judge` would. A FAIL of
+a required check is a false one: no fault was there. The share is given with its Wilson bound of 95 %.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.wilson import wilson  # noqa: E402

@@ -1,7 +1,7 @@
 """Rates of found and correctly attributed injected faults, and of accused healthy clusters.
 
-    .venv/bin/python benchmarks/fault_detection.py [--runs 20] [--classes "1 % loss" SIGKILL ...]
-    .venv/bin/python benchmarks/fault_detection.py --healthy 200
+    .venv/bin/python benchmarks/validation/fault_detection.py [--runs 20] [--classes "1 % loss" SIGKILL ...]
+    .venv/bin/python benchmarks/validation/fault_detection.py --healthy 200
 
 Needs root. Every run is a whole run of the product in a laboratory of its own (`tests/faults`), with a seed
 and a victim of its own. Lines are appended to `benchmarks/records/fault_detection.jsonl`; a run that is there
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.wilson import wilson  # noqa: E402

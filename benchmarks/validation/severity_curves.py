@@ -1,7 +1,7 @@
 """Share of runs that find a fault, against its severity, and the variance of figures between healthy runs.
 
-    .venv/bin/python benchmarks/severity_curves.py [--runs 3] [--faults "slow rank" ...] [--at-most 5]
-    .venv/bin/python benchmarks/severity_curves.py --at-most 0        # only the tables
+    .venv/bin/python benchmarks/validation/severity_curves.py [--runs 3] [--faults "slow rank"] [--at-most 5]
+    .venv/bin/python benchmarks/validation/severity_curves.py --at-most 0        # only the tables
 
 Needs root. Every run is a whole plan of the quick depth with default settings on two nodes in a laboratory of
 Needs root. Every run is a whole plan of the quick depth with default settings on two nodes of a laboratory of
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.wilson import clopper_pearson  # noqa: E402
