@@ -3,9 +3,11 @@
 A degraded cluster is FAIL where the fault is proven, INCONCLUSIVE where what is seen may have another reason.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from smoke_training.model import Verdict
+from smoke_training.nccl.transport import read_log
 from tests.smoke_training.corpus.clusters import SENT, Cluster
 
 PASS, FAIL, OPEN = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
@@ -27,6 +29,21 @@ def of(machine: str, fabric: str, nodes: int, *rates: tuple[float, float], **mor
     return Cluster(machine=machine, fabric=fabric, nodes=nodes, busbw={"all_reduce": dict(rates)}, **more)  # type: ignore[arg-type]
 
 
+def log_of(using: str, network: str, devices: int = 8) -> dict[str, Any]:
+    """What a log of NCCL says, by its lines: the list of adapters, and a channel by each of the devices."""
+    info = "node-0:1:9 [0] NCCL INFO"
+    channel = f"{info} Channel 00/0 : 0[0] -> 8[0] [send] via NET/{network}"
+    lines = [f"{info} NET/IB : Using {using} [RO]; OOB eth0:10.0.0.1<0>", f"{info} Using network {network}"]
+    lines += [f"{channel}/{device}(3)/GDRDMA" for device in range(devices)]
+    found = asdict(read_log(lines))
+    return {name: found[name] for name in ("networks", "adapters", "ports", "used", "via", "direct")}
+
+
+MERGED = " ".join(
+    f"[{n}]={{[{2 * n}] mlx5_{2 * n}:1/RoCE, [{2 * n + 1}] mlx5_{2 * n + 1}:1/RoCE}}" for n in range(8)
+)
+NINE = " ".join(f"[{n}]mlx5_{n}:1/IB/SHARP" for n in range(9))  # the ninth is for storage
+DATA_DIRECT = " ".join(f"[{n}]mlx5_{n}_dma:1/RoCE" for n in range(8))
 P5 = {nodes: of("p5.48xlarge", "efa", nodes, (8, rate), ports=32)
       for nodes, rate in ((2, 477.7), (4, 357.0), (8, 355.4), (16, 356.3), (32, 321.1))}  # fmt: skip
 IB = of("hgx-h100", "infiniband", 2, (1, 448.9), (8, 468.5), (16, 469.2), ports=8, algorithm="nvls_tree")
@@ -45,6 +62,8 @@ MEGA = of("a3-megagpu-8g", "tcpxo", 2, (1, 306.2), (8, 338.8), (16, 337.1), eth=
 A100 = of("Standard_ND96amsr_A100_v4", "infiniband", 2, (2, 184.3), (8, 187.2), ports=8, log={"nvls": False})
 RACK = of("gb200-nvl72", "nvlink", 18, (4, 839.2), (8, 834.6), gpus=4)
 STORAGE = {"mlx5_storage/1": 10}
+B300 = of("BM.GPU.B300.8", "rdma", 2, (16, 766.8), ports=8)
+HPCX = replace(IB, ports=9, sent={"mlx5_8/1": 0}, log=log_of(NINE, "IBext_v8"))
 
 HEALTHY = (
     *(Row(f"p5 over {nodes} nodes", cluster) for nodes, cluster in P5.items()),
@@ -72,7 +91,11 @@ HEALTHY = (
     ),
     Row("a3-ultra, an idle storage port that no channel uses", replace(ULTRA, sent=STORAGE)),
     Row("a4", of("a4-highgpu-8g", "rdma", 2, (1, 623.3), (8, 683.5), ports=8)),
-    Row("B300, RoCE", of("BM.GPU.B300.8", "rdma", 2, (16, 766.8), ports=8)),
+    Row("B300, RoCE", B300),
+    Row("B300, Data Direct devices", replace(B300, log=log_of(DATA_DIRECT, "IB"))),
+    Row("H100, RoCE, merged by NCCL 2.20 to 2.23", replace(ROCE, log=log_of(MERGED, "IB"))),
+    Row("H100, RoCE, merged by HPC-X's plugin", replace(ROCE, log=log_of(MERGED, "IBext_v8"))),
+    Row("H100, InfiniBand by HPC-X's plugin, a storage port", HPCX),
     Row("a3-high, interfaces of the GPUs visible", HIGH),
     Row("a3-high, interfaces not visible", replace(HIGH, eth=0)),
     Row("a3-mega, interfaces of the GPUs visible", MEGA),
@@ -207,21 +230,25 @@ DEGRADED = (
         "mlx5_5",
     ),
     Row(
-        "InfiniBand by HPC-X's plugin, a ninth port is idle, no channel named",
-        replace(
-            IB,
-            ports=9,
-            log={
-                "networks": ["IBext_v8"],
-                "via": {"NET/IBext_v8": 32},
-                "direct": {"NET/IBext_v8": 32},
-                "used": [],
-            },
-            sent={"mlx5_8/1": 0},
-        ),
+        "HPC-X's plugin, an idle port, no channel named",
+        replace(HPCX, log=log_of(NINE, "IBext_v8", 0)),
         OPEN,
         WAY,
         "NCCL_IB_HCA",
+    ),
+    Row(
+        "HPC-X's plugin, a dead port",
+        replace(HPCX, sent={"mlx5_8/1": 0, "mlx5_3/1": 0}),
+        FAIL,
+        WAY,
+        "mlx5_3",
+    ),
+    Row(
+        "Data Direct, a dead port",
+        replace(B300, sent={"mlx5_3/1": 0}, log=log_of(DATA_DIRECT, "IB")),
+        FAIL,
+        WAY,
+        "mlx5_3",
     ),
     Row("InfiniBand, seven ports", replace(IB, ports=7), FAIL, WAY, "7 adapters"),
     Row(
