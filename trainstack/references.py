@@ -48,8 +48,8 @@ def _lines(machines: list[FabricMachine], cells: list[TableCell]) -> Iterator[st
     for cell in order:
         spread = getattr(cell, "spread", None)
         what = cell.meaning if isinstance(cell, Signature) else getattr(cell, "stack", "")
-        why = cell.superseded if isinstance(cell, SourcedFigure) else None
-        what += f" (superseded: {why})" if why else ""
+        old = cell.superseded if isinstance(cell, SourcedFigure) else None
+        what += f" (superseded: {old})" if old else ""
         yield (
             f"{KINDS[type(cell)]:<10}{cell.fabric:<11}{cell.collective:<15}{cell.nodes:>4} nodes"
             f"{cell.size_bytes / 2**30:>9g} GiB{cell.value:>9g} GB/s"
