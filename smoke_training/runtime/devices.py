@@ -27,6 +27,17 @@ _MESSAGE = re.compile(r"^\d+,(\d+),[^;]*;(.*)$", re.MULTILINE)  # Linux Document
 _SXID = re.compile(r"SXid \(PCI:([\da-fA-F:.]+)\): (\d+), (Fatal|Non-fatal)")
 BRIDGE = "0x0604"  # PCI class of bridges
 ACS, REDIRECT = 0x0D, 0x0C  # extended capability; request and completion redirect of its control register
+# PortCounters of InfiniBand stop at their maximum: 16, 8 and 4 bits (Linux drivers/infiniband/core/sysfs.c).
+MOST = {
+    "symbol_error": 0xFFFF,
+    "port_rcv_errors": 0xFFFF,
+    "port_rcv_remote_physical_errors": 0xFFFF,
+    "port_xmit_discards": 0xFFFF,
+    "link_error_recovery": 0xFF,
+    "link_downed": 0xFF,
+    "local_link_integrity_errors": 0xF,
+    "excessive_buffer_overrun_errors": 0xF,
+}
 RATES = frozenset({"pcie_bits_s"})  # counters that are rates: the later reading counts
 
 Table = dict[str, int]
@@ -50,7 +61,11 @@ class DeviceReader:
     def changes(self) -> DeviceChanges:
         """Return the differences since the creation; a counter that went back was reset and counts from 0."""
         after, before = self._read(), self._before
-        changed = {name: _difference(name, before[name], after[name]) for name in after if name in before}
+        full = {
+            name for name in after if before.get(name) == after[name] == MOST.get(name.rpartition("/")[2])
+        }
+        known = [name for name in after if name in before and name not in full]
+        changed = {name: _difference(name, before[name], after[name]) for name in known}
         counted, (_, messages) = len(changed), self._messages(self._last)
         if self._driver is not None and self._watched and "kernel log" in self._unreadable:
             messages.update(f"driver/{bus}/xid {code}" for bus, code in self._driver.xids())
@@ -62,7 +77,8 @@ class DeviceReader:
             counted=counted,
             changed={name: count for name, count in changed.items() if count},
             lost=tuple(sorted({_device(name) for name in before if _device(name) not in there})),
-            unreadable=self._unreadable,
+            unreadable=self._unreadable
+            | {name: f"saturated at {after[name]} (reset it with perfquery -R)" for name in sorted(full)},
             redirecting=self._redirecting(),
             iommu=self._iommu(),
         )

@@ -10,7 +10,7 @@ from smoke_training.expected import compute as expectations
 from smoke_training.expected.devices import shipped
 from smoke_training.expected.reference import FAULT_SHARE
 from smoke_training.judges.common import host_of, next_step
-from smoke_training.judges.training.gpus import MIG, PEER_SHARE, REMEDIES, peer_medians
+from smoke_training.judges.training.gpus import MIG, PEER_SHARE, REMEDIES, peer_medians, slow_share
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
@@ -89,19 +89,30 @@ def rates(plan: Plan, found: Evidence) -> Check:
             message=f"{text}; not judged: {device} is no whole GPU",
         )
     against = expectations.reference(plan, device, record.dtype)
-    faults = _slow(record, cluster, warm, against.fail_below)
+    faults, peers = _slow(record, cluster, warm, against.fail_below), peer_medians(warm, cluster)
+    doubts = [
+        f"rank {rank}: {warm[rank]:.4g} TFLOPS, its peers {peer:.4g}: healthy GPUs may differ by as much"
+        for rank, peer in peers.items()
+        if warm[rank] < PEER_SHARE * peer and rank not in faults
+    ]
     culprits = tuple(
         Culprit("rank", str(rank), Cause.SLOW_COMPUTE, tuple(words), node=host_of(rank, cluster))
         for rank, words in sorted(faults.items())
     )
-    status = Verdict.FAIL if culprits else Verdict.PASS
+    floor, line = against.expected.floor, against.fail_below
+    healthy = floor is not None and measured.value is not None and measured.value >= floor and not doubts
+    status = Verdict.FAIL if culprits else Verdict.PASS if healthy else Verdict.INCONCLUSIVE
     return Check(
         status=status,
+        required=line is not None or bool(culprits or doubts),  # without a source it is only reported
         measured=measured,
+        zone=None if line is None or floor is None else (line, floor),
         expected=against.expected,
         culprits=culprits,
-        message="; ".join([text, *(f"rank {item.id}: {item.evidence[0]}" for item in culprits[:8])]),
-        next_action=next_step(status, culprits, REMEDIES),
+        message="; ".join(
+            [text, *(f"rank {item.id}: {item.evidence[0]}" for item in culprits[:8]), *doubts[:8]]
+        ),
+        next_action=next_step(status, culprits, REMEDIES, REMEDIES["stack"]),
     )
 
 
@@ -117,7 +128,8 @@ def _slow(record: Burn, cluster: World, warm: dict[int, float], line: float | No
     for kind, (rates, share, least) in limits.items():
         peers = peer_medians(rates, cluster)
         for rank, rate in rates.items():
-            if rank in peers and rate < share * peers[rank]:
+            least_share = slow_share(record, rank) if kind == "TFLOPS" else share
+            if rank in peers and rate < least_share * peers[rank]:
                 faults.setdefault(rank, []).append(f"{rate:.4g} {kind}, its peers {peers[rank]:.4g}")
             elif least is not None and rate < least:
                 faults.setdefault(rank, []).append(f"{rate:.4g} {kind}, a healthy one at least {least:.4g}")

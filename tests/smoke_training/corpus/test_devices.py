@@ -73,13 +73,13 @@ def test_no_check_fails_on_a_healthy_node(case: str) -> None:
     assert (found.verdict, reasons) == (Verdict.PASS, [])
 
 
-SLOW = [*spread(700.0, 7), 630.0]
+SLOW = [*spread(700.0, 7), 585.0]
 DEGRADED: dict[str, tuple[str, list[float], dict[str, int], dict[str, Any], dict[str, Any]]] = {
     "h100, one slow": (H100, SLOW, {}, {}, {}),
     "h200, one slow": (H200, SLOW, {}, {}, {}),
-    "b200, one slow": (B200, [*spread(1500.0, 7), 1350.0], {}, {}, {}),
-    "gb200, one of 72 slow": (GB200, [*spread(1580.0, 71), 1420.0], {}, {}, {}),
-    "l4, one slow": (L4, [*spread(55.0, 3), 49.0], {}, {}, {}),
+    "b200, one slow": (B200, [*spread(1500.0, 7), 1260.0], {}, {}, {}),
+    "gb200, one of 72 slow": (GB200, [*spread(1580.0, 71), 1320.0], {}, {}, {}),
+    "l4, one slow": (L4, [*spread(55.0, 3), 45.0], {}, {}, {}),
     "a100, a lane lost": (A100, spread(240.0), {}, {"link": [4, 8]}, {}),
     "h100, an nvlink lost": (H100, spread(700.0), {}, {"nvlinks": 17}, {}),
     "h100, memory worn out": (H100, spread(700.0), {}, {"remap_failed": True}, {}),

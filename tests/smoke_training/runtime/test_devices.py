@@ -124,6 +124,19 @@ def test_counters_are_judged_by_their_rate(machine: Path, path: str, count: int,
     assert [item.id for item in found.culprits] == (["1"] if status is Verdict.FAIL else [])
 
 
+@pytest.mark.parametrize(
+    ("name", "most"), [("symbol_error", 65535), ("link_downed", 255), ("local_link_integrity_errors", 15)]
+)
+def test_a_counter_at_its_maximum_is_unknown(machine: Path, name: str, most: int) -> None:
+    written(machine, f"{PORT}/counters/{name}", str(most))
+    reader = DeviceReader(0, machine, no_driver)
+    found = reader.changes()
+    assert f"port/mlx5_0/1/{name}" in found.unreadable
+    assert found.counted == 4 - (name != "local_link_integrity_errors")
+    written(machine, f"{PORT}/counters/{name}", "0")  # somebody reset it: known again
+    assert f"port/mlx5_0/1/{name}" not in reader.changes().unreadable
+
+
 def test_a_port_that_carried_nothing_is_reported_and_no_fault(machine: Path) -> None:
     reader = DeviceReader(0, machine, no_driver)
     written(machine, f"{PORT}/counters/link_downed", "9")

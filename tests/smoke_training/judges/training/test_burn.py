@@ -82,8 +82,8 @@ def odd(healthy: float, one: float) -> list[float]:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"rates": [[rate] * 60 for rate in odd(700.0, 630.0)]},
-        {"rates": [[700.0] * 60] * 6 + [[700.0] * 20 + [600.0] * 40] + [[700.0] * 60]},  # in heat
+        {"rates": [[rate] * 60 for rate in odd(700.0, 590.0)]},
+        {"rates": [[700.0] * 60] * 6 + [[700.0] * 20 + [590.0] * 40] + [[700.0] * 60]},  # in heat
         {"copies": {"memory": odd(2700.0, 2300.0)}},
         {"copies": {"to_host": odd(55.1, 13.0)}},
         {"copies": {"to_peer": odd(372.0, 25.0)}},
@@ -97,8 +97,45 @@ def test_a_gpu_that_is_slow_in_one_thing_is_named(changes: dict[str, Any]) -> No
 def test_all_alike_are_held_against_what_was_published() -> None:
     slow = record(copies={"memory": [1500.0] * 8})
     assert len(judged("rates", slow).culprits) == 8
-    assert judged("rates", slow, device="NVIDIA L4").status is Verdict.PASS  # nothing is known of its memory
+    nothing = judged("rates", slow, device="NVIDIA L4")
+    assert (nothing.status, nothing.required) == (Verdict.INCONCLUSIVE, False)
     assert judged("rates", record(rates=[[400.0] * 60] * 8)).status is Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    ("device", "tflops", "status", "required"),
+    [
+        (H100, 640.0, Verdict.PASS, True),
+        (H100, 560.0, Verdict.INCONCLUSIVE, True),  # a cap of power on all of them
+        ("NVIDIA A100 80GB PCIe", 100.0, Verdict.FAIL, True),
+        ("NVIDIA A100-PCIE-40GB", 210.0, Verdict.PASS, True),
+        ("NVIDIA L40S", 100.0, Verdict.INCONCLUSIVE, False),
+    ],
+)
+def test_only_a_reference_makes_equal_gpus_pass(
+    device: str, tflops: float, status: Verdict, required: bool
+) -> None:
+    found = judged("rates", record(rates=[[tflops] * 60] * 8, copies={}), device)
+    assert (found.status, found.required) == (status, required)
+    assert (found.next_action is None) == (status is Verdict.PASS)
+
+
+@pytest.mark.parametrize(
+    ("rate", "reasons", "status"),
+    [
+        (640.0, [], Verdict.INCONCLUSIVE),  # 0.914: healthy GPUs differ by as much
+        (640.0, ["hw_thermal_slowdown"], Verdict.FAIL),
+        (640.0, ["sw_power_cap"], Verdict.INCONCLUSIVE),
+        (590.0, [], Verdict.FAIL),
+    ],
+)
+def test_a_little_below_its_peers_is_a_doubt_unless_its_clock_is_at_fault(
+    rate: float, reasons: list[str], status: Verdict
+) -> None:
+    windows = [{}] * 7 + [{"clock_reasons": reasons}]
+    found = judged("rates", record(rates=[[700.0] * 60] * 7 + [[rate] * 60], windows=windows))
+    assert (found.status, len(found.culprits)) == (status, int(status is Verdict.FAIL))
+    assert "rank 7" in found.message
 
 
 def test_cpus_and_slices_are_reported() -> None:
