@@ -132,7 +132,7 @@ def test_only_a_reference_makes_equal_gpus_pass(
 def test_a_little_below_its_peers_is_a_doubt_unless_its_clock_is_at_fault(
     rate: float, reasons: list[str], status: Verdict
 ) -> None:
-    windows = [{}] * 7 + [{"clock_reasons": reasons}]
+    windows: list[dict[str, Any]] = [{}] * 7 + [{"clock_reasons": reasons}]
     found = judged("rates", record(rates=[[700.0] * 60] * 7 + [[rate] * 60], windows=windows))
     assert (found.status, len(found.culprits)) == (status, int(status is Verdict.FAIL))
     assert "rank 7" in found.message
