@@ -26,12 +26,16 @@ class CounterLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class XidRule:
-    """Codes of the driver's messages after which it has to be acted; `cause` is a `model.Cause`."""
+    """Codes of the driver's messages after which it has to be acted; `cause` is a `model.Cause`.
+
+    With `only`, those of that severity.
+    """
 
     codes: tuple[int, ...]
     action: str
     source: FigureSource
     cause: str = "gpu_failed"
+    only: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

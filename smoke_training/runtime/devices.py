@@ -23,6 +23,7 @@ _XID = re.compile(r"NVRM: Xid \(PCI:([\da-fA-F:.]+)\): (\d+)(.*)")
 # Xid 154: "changed from 0x0 (None) to 0x2 (OS Reboot)". Releases name the values differently; 0 is none.
 _CHANGED = re.compile(r"changed .*?\bto 0x([\da-fA-F]+)")
 _REQUIRED = re.compile(r"(Reset|Reboot) Required")
+_FATAL = re.compile(r"\bFatal\b")  # of Xid 144 to 150 "NETIR_LINK_EVT  Fatal  XC0", in place of "Nonfatal"
 _MESSAGE = re.compile(r"^\d+,(\d+),[^;]*;(.*)$", re.MULTILINE)  # Linux Documentation/ABI/testing/dev-kmsg
 _SXID = re.compile(r"SXid \(PCI:([\da-fA-F:.]+)\): (\d+), (Fatal|Non-fatal)")
 BRIDGE = "0x0604"  # PCI class of bridges
@@ -122,7 +123,8 @@ class DeviceReader:
             if int(number) > after:
                 last = int(number)
                 for bus, code, words in _XID.findall(line):
-                    found[f"kernel/{bus}/xid {code}{' asks' if _asks(words) else ''}"] += 1
+                    more = " asks" if _asks(words) else " fatal" if _FATAL.search(words) else ""
+                    found[f"kernel/{bus}/xid {code}{more}"] += 1
                 for bus, code, how in _SXID.findall(line):
                     found[f"kernel/{bus}/sxid {code} {how.lower()}"] += 1
         return last, found

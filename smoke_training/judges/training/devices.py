@@ -118,9 +118,11 @@ def _message(node: int, device: str, counter: str, count: int) -> _Finding:
     kind, code, *more = counter.split()
     rule = shipped().xids.get(int(code)) if kind == "xid" else None
     text = f"{kind[:-2].upper()}{kind[-2:]} {code}{' ' + ' '.join(more) if more else ''}, {count} times"
+    if rule is not None and rule.only not in ("", *more):
+        rule = None
     if rule is not None:
         text += f": {rule.action} ({rule.source.text})"
-    causes = {"asks": Cause.GPU_FAILED, "fatal": Cause.SLOW_LINK}  # a switch of NVLink
+    causes = {"asks": Cause.GPU_FAILED} if kind == "xid" else {"fatal": Cause.SLOW_LINK}  # NVLink's switches
     cause = Cause(rule.cause) if rule is not None else causes.get(" ".join(more))
     return _Finding(node, device, text, cause)
 

@@ -92,6 +92,7 @@ DEGRADED: dict[str, tuple[str, list[float], dict[str, int], dict[str, Any], dict
     "h100, off the bus": (H100, spread(700.0), {"kernel/0000:3b:00/xid 79": 1}, {}, {}),
     "gb200, a fatal switch error": (GB200, spread(1580.0, 4), {
         "kernel/0000:c1:00.0/sxid 12028 fatal": 1}, {}, {}),
+    "b200, a dead nvlink": (B200, spread(1500.0), {"kernel/0000:87:00/xid 149 fatal": 1}, {}, {}),
     "a100, one wrong step in fifteen minutes": (A100, spread(240.0), {}, {}, {"wrong": [0] * 7 + [1]}),
 }  # fmt: skip
 

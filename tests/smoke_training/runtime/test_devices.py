@@ -145,6 +145,7 @@ def test_a_port_that_carried_nothing_is_reported_and_no_fault(machine: Path) -> 
     assert "link_downed +7" in found.message
 
 
+NVLINK = "NVRM: Xid (PCI:0000:87:00):"
 XID_154 = "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from"
 
 
@@ -160,6 +161,14 @@ XID_154 = "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from"
         (f"{XID_154} 0x0 (None) to 0x3 (Drain P2P)", Verdict.FAIL, "asks"),
         (f"{XID_154} 0x1 (GPU Reset Required) to 0x0 (None)", Verdict.PASS, "Xid 154, 1 times"),
         (f"{XID_154} 0x2 (Node Reboot Required) to 0x1 (GPU Reset Required)", Verdict.FAIL, "asks"),
+        (
+            f"{NVLINK} 149, pid=123, name=python, NETIR_LINK_EVT  Fatal   XC0 i0 Link 07 (0x1)",
+            Verdict.FAIL,
+            "149 fatal",
+        ),
+        (f"{NVLINK} 145, RLW_REMAP  Fatal   XC1 i0 Link 17 (0x1)", Verdict.FAIL, "Xid 145 fatal"),
+        (f"{NVLINK} 145, RLW_CTRL  Nonfatal XC0 i0 Link 17 (0x1)", Verdict.PASS, "Xid 145, 1"),
+        (f"{NVLINK} 31, pid=123, name=Fatal, MMU Fault", Verdict.PASS, "Xid 31 fatal, 1"),
         ("NVRM: Xid (PCI:0000:3b:00): 4242, a code of the future", Verdict.PASS, "Xid 4242"),
         (
             "nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 20009, Non-fatal, Link 04 RX",
@@ -188,6 +197,7 @@ def test_messages_of_the_driver(machine: Path, message: str, status: Verdict, wo
         ("NVRM: Xid (PCI:0000:3b:00): 79, pid=12, GPU has fallen off the bus.", Cause.GPU_FAILED),
         ("NVRM: Xid (PCI:0000:3b:00): 119, pid=12, Timeout waiting for RPC from GSP", Cause.GPU_FAILED),
         (f"{XID_154} 0x0 (None) to 0x2 (OS Reboot)", Cause.GPU_FAILED),
+        (f"{NVLINK} 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 07 (0x1)", Cause.SLOW_LINK),
         ("NVRM: Xid (PCI:0000:3b:00): 48, pid=12, DBE", Cause.CORRUPTION),
         ("NVRM: Xid (PCI:0000:3b:00): 95, pid=12, Uncontained", Cause.CORRUPTION),
         ("NVRM: Xid (PCI:0000:3b:00): 74, pid=12, NVLink: fatal error", Cause.SLOW_LINK),
