@@ -133,7 +133,7 @@ def test_a_counter_at_its_maximum_is_unknown(machine: Path, name: str, most: int
     found = reader.changes()
     assert f"port/mlx5_0/1/{name}" in found.unreadable
     assert found.counted == 4 - (name != "local_link_integrity_errors")
-    written(machine, f"{PORT}/counters/{name}", "0")  # somebody reset it: known again
+    written(machine, f"{PORT}/counters/{name}", "0")  # after perfquery -R it is known again
     assert f"port/mlx5_0/1/{name}" not in reader.changes().unreadable
 
 
