@@ -45,7 +45,7 @@ _IB = re.compile(r"NET/g?IB : Using (.*)")
 _DEVICE = re.compile(r"\[(\d+)\](?:=\{([^}]*)\}|(\S+))")
 # Adapter without the suffix of its Data Direct device (v2.28.9-1, `"%s_dma"`), port, link layer.
 _PORT = re.compile(r"([^\s:\]]+?)(?:_dma)?:(\d+)[\d:]*/(\w+)")
-_NUMBERED = re.compile(r"NET/g?IB(?:ext)?(?:_v\d+)?")  # networks with the device numbers of that list
+_NUMBERED = re.compile(r"NET/(?:g?IB(?:ext)?(?:_v\d+)?|UCX)")  # networks with the device numbers of that list
 _VIA = re.compile(r"Channel [\d/]+ ?: .* via ([^\s/]+(?:/[A-Za-z][\w. ]*)?)(?:/(\d+)(?:\(\d+\))?(/GDRDMA)?)?")
 _NVLS = re.compile(r"NVLS comm 0x")
 _COLLNET = re.compile(r"Connected CollNet|Algo COLLNET", re.IGNORECASE)
@@ -216,7 +216,7 @@ _EFA = Proof(
     counted=True,
 )
 _INFINIBAND = Proof(
-    re.compile(r"\bg?IB", re.IGNORECASE),
+    re.compile(r"\b(?:g?IB|UCX)", re.IGNORECASE),  # UCX: HPC-X with NCCL_PLUGIN_P2P=ucx, over the same ports
     (),
     (*_COMMON, VariableRule("NCCL_IB_DISABLE", _not("1"), "unset or 0")),
     counted=True,

@@ -34,7 +34,7 @@ def around(measure: Measure) -> Measure:
         before, began = _counted(), time.monotonic()
         yield from measure(context)
         spent = time.monotonic() - began
-        yield from _proof(context, _since(before)["tx_bytes"], spent)
+        yield from _proof(context, since(before, _counted())["tx_bytes"], spent)
 
     return measured
 
@@ -74,7 +74,7 @@ def _proof(context: ProbeContext, sent: Mapping[str, int], spent: float) -> Iter
     group.barrier()  # no rank starts before all have read
     seconds = group.seconds(reduce)
     group.barrier()
-    every = group.gather((_node(group.node, _since(before)), sent) if speaker else None)
+    every = group.gather((_node(group.node, since(before, _counted())), sent) if speaker else None)
     nodes = sorted((item for item in every if item is not None), key=lambda item: item[0].node)
     yield Traffic(
         operations=OPERATIONS,
@@ -107,11 +107,15 @@ def _counted() -> Counted:
     return {kind: {k: v for k, v in values.items() if v is not None} for kind, values in found.items()}
 
 
-def _since(before: Counted) -> Counted:
-    """Return the counts since `before`; new interfaces count from 0."""
+def since(before: Counted, after: Counted) -> Counted:
+    """Return the counts since `before`. New interfaces count from 0; what was reset in between is unknown."""
     return {
-        kind: {name: value - before[kind].get(name, 0) for name, value in values.items()}
-        for kind, values in _counted().items()
+        kind: {
+            name: value - before.get(kind, {}).get(name, 0)
+            for name, value in values.items()
+            if value >= before.get(kind, {}).get(name, 0)
+        }
+        for kind, values in after.items()
     }
 
 

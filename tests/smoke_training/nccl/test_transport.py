@@ -93,7 +93,7 @@ MERGED_LIST = (  # NVIDIA/nccl-tests#373, HPC-X; NCCL 2.20 to 2.23 print the sam
 )
 
 
-@pytest.mark.parametrize("network", ["IB", "gIB", "IBext", "IBext_v8", "IBext_v11"])
+@pytest.mark.parametrize("network", ["IB", "gIB", "IBext", "IBext_v8", "IBext_v11", "UCX"])
 def test_ports_merged_in_the_list_are_all_counted_and_channels_name_their_device(network: str) -> None:
     channel = f"n:1:9 [1] NCCL INFO Channel 01/0 : 0[0] -> 8[0] [send] via NET/{network}/{{}}/GDRDMA"
     found = transport.read_log([MERGED_LIST, channel.format("1(3)")])

@@ -112,6 +112,20 @@ def test_on_accelerators_log_and_counters_must_agree() -> None:
     assert accused(found)[0][1] == "transport"
 
 
+def test_ucx_is_a_network_of_infiniband_that_the_counters_prove() -> None:
+    names = {"networks": ["UCX"], "via": {"NET/UCX": 8}, "direct": {"NET/UCX": 8}}
+    said = logs(IB, ports=IB_PORTS, used=list(IB_PORTS), **names)
+    assert on_nccl(dict.fromkeys(IB_PORTS, NEEDED), said, **AZURE).status is Verdict.PASS
+    assert on_nccl(dict.fromkeys(IB_PORTS, 0), said, **AZURE).status is Verdict.FAIL  # UCX over TCP
+
+
+def test_a_port_of_unknown_bytes_is_not_held_against_the_transport() -> None:
+    said = logs(IB, ports=IB_PORTS, used=list(IB_PORTS))
+    sent = dict.fromkeys(list(IB_PORTS)[1:], NEEDED)
+    assert on_nccl(sent, said, **AZURE).status is Verdict.PASS
+    assert on_nccl({}, said, **AZURE).status is Verdict.INCONCLUSIVE
+
+
 def test_who_fell_back_without_a_wrong_setting_is_sent_to_the_log_that_was_written() -> None:
     sent = dict.fromkeys(IB_PORTS, NEEDED)
     found = on_nccl(sent, logs(IB, networks=["Socket"], via={"NET/Socket": 8}), **AZURE)
