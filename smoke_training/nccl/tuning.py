@@ -1,8 +1,9 @@
 """Read NCCL's choice of algorithm and protocol per collective and size (pure).
 
 NCCL writes one line per choice with `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING`, for example
-`AllReduce: 2097152 Bytes -> Algo NVLS proto SIMPLE channel{Lo..Hi}={0..15}`; older releases number them
-(`Algo 1 proto 2 time ...`; NVIDIA/nccl `src/include/nccl_common.h` has the order).
+`AllReduce: 2097152 Bytes -> Algo NVLS proto SIMPLE channel{Lo..Hi}={0..15}`; releases before 2.24 number them
+(`Algo 1 proto 2 time ...`; NVIDIA/nccl `src/include/nccl_common.h` has the order), those from 2.20 to 2.22 do
+not name the collective (v2.22.3-1 `src/enqueue.cc`), and older ones write nothing.
 """
 
 import re
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from smoke_training.formulae.bandwidth import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
 from smoke_training.formulae.bounds import PAIRWISE, RING, TREE
 
-_LINE = re.compile(r"(\w+): (\d+) Bytes -> Algo (\w+) proto (\w+)", re.IGNORECASE)
+_LINE = re.compile(r"(?:(\w+): )?\b(\d+) Bytes -> Algo (\w+) proto (\w+)", re.IGNORECASE)
 _NAMES = {
     "allreduce": ALL_REDUCE,
     "allgather": ALL_GATHER,
@@ -24,11 +25,14 @@ _PROTOCOLS = ("ll", "ll128", "simple")
 BOUND_OF = {"ring": RING, "tree": TREE, "nvls": TREE, "nvls_tree": TREE, "pat": RING, PAIRWISE: PAIRWISE}
 
 
-def parse(log: str) -> Mapping[tuple[str, int], str]:
-    """(collective, bytes) -> "ring/simple"; the last line wins. Other lines are skipped."""
+def parse(log: str, unnamed: str | None = None) -> Mapping[tuple[str, int], str]:
+    """(collective, bytes) -> "ring/simple"; the last line wins. Other lines are skipped.
+
+    Lines without a collective are of `unnamed`: the one that ran last, where a log is read right after it.
+    """
     found = {}
     for collective, size, algorithm, protocol in _LINE.findall(log):
-        name = _NAMES.get(collective.lower())
+        name = _NAMES.get(collective.lower()) if collective else unnamed
         if name is not None:
             chosen = f"{_named(algorithm, _ALGORITHMS)}/{_named(protocol, _PROTOCOLS)}"
             found[name, int(size)] = chosen

@@ -85,7 +85,7 @@ def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
         noise={"queue_share": sweep.queue_share, "steal_share": sweep.steal_share},
         culprits=_culprits(seen) if status is Verdict.FAIL else (),
         message=_message(seen),
-        next_action=None if status in (Verdict.PASS, Verdict.SKIPPED) else _next_action(seen),
+        next_action=None if status in (Verdict.PASS, Verdict.SKIPPED) else _next_action(seen, status),
     )
 
 
@@ -113,9 +113,9 @@ def of_means(plan: Plan, setting: RunSetting, name: str, size: int, seconds: Seq
         ),
         expected=seen.against.expected,
         zone=None if line is None or floor is None else (line, floor),
-        culprits=_culprits(seen) if status is Verdict.FAIL else (),
+        culprits=(_culprits(seen) or (_fabric(seen),)) if status is Verdict.FAIL else (),
         message=_message(seen),
-        next_action=None if status is Verdict.PASS else _next_action(seen),
+        next_action=None if status is Verdict.PASS else _next_action(seen, status),
     )
 
 
@@ -224,6 +224,9 @@ def _finding(
 ) -> _Finding:
     """Raise ValueError for one rank, whose collectives have no bus bandwidth."""
     algorithms = {int(size): choice.partition("/")[0] for size, choice in sweep.algorithms.items()}
+    # Releases before 2.20 name no algorithm; where switches take part, they reduce what is large.
+    if not algorithms and sweep.name == ALL_REDUCE and logs and all(log.collnet for log in logs):
+        algorithms = dict.fromkeys(sweep.sizes, "collnet")
     against = reference(shipped(), plan, setting, (sweep.name, sweep.sizes), algorithms)
     against = accepted_instead(against, sweep.name, accepted)
     seconds = sweep.seconds[sweep.sizes.index(against.size)]
@@ -254,7 +257,7 @@ def _message(seen: _Finding) -> str:
     return f"{text}; reads like {LIKE_RING}" if seen.like_ring else text
 
 
-def _next_action(seen: _Finding) -> str:
+def _next_action(seen: _Finding, status: Verdict) -> str:
     if seen.above:
         return "Correct the declared rate, or find the interface that carried the bytes (GLOO_SOCKET_IFNAME)."
     if seen.noisy:
@@ -265,7 +268,7 @@ def _next_action(seen: _Finding) -> str:
     if seen.against.expected.kind == "unknown":
         accept = "trainstack smoke accept RESULT --because ..."
         return f"If this cluster is as it should be, {accept}; or declare expected_busbw_gb_s in the plan."
-    if seen.against.expected.kind == "derived" or seen.status is Verdict.INCONCLUSIVE:
+    if seen.against.expected.kind == "derived" or status is Verdict.INCONCLUSIVE:
         ring = (
             "Look up the algorithm (NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=INIT,TUNING). If it is a ring, check "
             f"{RING_SETTINGS}; if not, all adapters."
@@ -285,6 +288,13 @@ def _culprits(seen: _Finding) -> tuple[Culprit, ...]:
     name = "transport" if cause is Cause.TCP_FALLBACK else "fabric"
     text = f"{fault.meaning} measured {fault.value} GB/s ({fault.source.text})"
     return (Culprit("stack", name, cause, (text,), score=share),)
+
+
+def _fabric(seen: _Finding) -> Culprit:
+    """Accuse the fabric as a whole, where nothing but a rate is known."""
+    value = seen.against.expected.value or seen.centre
+    text = f"{seen.centre:.1f} of {value:.1f} GB/s at {seen.against.size} bytes"
+    return Culprit("stack", "fabric", Cause.UNKNOWN, (text,), score=seen.centre / value)
 
 
 def _detail(seen: _Finding) -> dict[str, object]:

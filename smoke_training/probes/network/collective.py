@@ -178,5 +178,5 @@ def _algorithms(group: Group, name: str) -> dict[str, str]:
         return {}
     path = Path(pattern.replace("%h", "*").replace("%p", str(os.getpid())))
     texts = [found.read_text(errors="replace") for found in path.parent.glob(path.name)]
-    chosen = nccl_tuning.parse("\n".join(texts))
+    chosen = nccl_tuning.parse("\n".join(texts), name)
     return {str(size): choice for (collective, size), choice in chosen.items() if collective == name}

@@ -1,5 +1,7 @@
 """Every network of the corpus gets its verdict, by the check that should decide."""
 
+from dataclasses import replace
+
 import pytest
 
 from smoke_training.model import Verdict
@@ -27,3 +29,13 @@ def test_a_network_gets_its_verdict(row: Row) -> None:
 def test_the_corpus_has_both_kinds_and_each_only_once() -> None:
     assert len(HEALTHY) + len(WITHOUT_REFERENCE) >= 20 and len(DEGRADED) >= 20
     assert len({row.name for row in ROWS}) == len(ROWS)
+
+
+def test_releases_that_name_no_algorithm_are_held_against_switches_that_reduce() -> None:
+    sharp = next(row.cluster for row in ROWS if row.cluster.algorithm == "collnet_direct")
+    named, unnamed, without = (
+        check_of(judged(cluster), "collective.all_reduce").expected
+        for cluster in (sharp, replace(sharp, algorithm=None), replace(sharp, algorithm=None, log={}))
+    )
+    assert named is not None and unnamed is not None and without is not None
+    assert named.value == unnamed.value != without.value

@@ -19,6 +19,14 @@ def test_lines_of_newer_and_older_releases_are_read() -> None:
     }
 
 
+def test_lines_without_a_collective_are_of_the_one_that_ran_last() -> None:
+    lines = """h:1:2 [0] NCCL INFO 8589934592 Bytes -> Algo 1 proto 2 time 39100.500000
+h:1:2 [0] NCCL INFO 8589934592 Bytes -> Algo 2 proto 2 time 39100.500000"""
+    assert parse(lines, "all_reduce") == {("all_reduce", 8589934592): "collnet_direct/simple"}
+    assert parse(lines) == {}
+    assert parse(LOG, "all_to_all") == parse(LOG)
+
+
 def test_the_algorithm_of_a_choice_is_read() -> None:
     assert algorithm_of("nvls_tree/simple") == "nvls_tree"
     assert algorithm_of(None) is None

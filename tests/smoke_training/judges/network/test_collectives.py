@@ -8,8 +8,9 @@ import pytest
 
 from smoke_training.evidence import UndeliveredError, parse
 from smoke_training.evidence.fabric import Collective
-from smoke_training.expected.reference import setting_of
+from smoke_training.expected.reference import RunSetting, setting_of
 from smoke_training.formulae.bandwidth import COLLECTIVES
+from smoke_training.formulae.bounds import ClusterShape
 from smoke_training.judges.network import collectives, payload
 from smoke_training.model import Check, Verdict
 from tests.smoke_training.samples import lines, parsed, payloads, plan, sweeps
@@ -167,6 +168,20 @@ def test_a_published_figure_passes_and_fails_on_accelerators() -> None:
     assert (between.status, between.required) == (Verdict.INCONCLUSIVE, True)
     assert between.zone == pytest.approx((2 / 3 * 75.34, 0.9 * 75.34))
     assert "accepted run" in str(between.next_action)
+
+
+def test_a_proven_fault_in_means_of_another_program_accuses_the_fabric_and_has_its_own_action() -> None:
+    p5 = plan(instance_type="p5.48xlarge", fabric="efa", gpus_per_node=8)
+    setting = RunSetting(ranks=16, shape=ClusterShape(2, 8), backend="nccl")
+
+    def found(rate: float) -> Check:
+        seconds = 2 * 15 / 16 * 8 * GIB / rate / 1e9
+        return collectives.of_means(p5, setting, "all_reduce", 8 * GIB, [seconds, seconds])
+
+    slow, doubt = found(200.0), found(400.0)
+    assert (slow.status, doubt.status) == (Verdict.FAIL, Verdict.INCONCLUSIVE)
+    assert ([item.id for item in slow.culprits], doubt.culprits) == (["fabric"], ())
+    assert slow.next_action != doubt.next_action
 
 
 def test_a_busy_host_excuses_no_accelerator() -> None:
