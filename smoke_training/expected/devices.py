@@ -26,10 +26,7 @@ class CounterLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class XidRule:
-    """Codes of the driver's messages after which it has to be acted; `cause` is a `model.Cause`.
-
-    With `only`, those of that severity.
-    """
+    """Codes of messages after which it has to be acted, `only` of one severity; `cause` is a `model.Cause`."""
 
     codes: tuple[int, ...]
     action: str

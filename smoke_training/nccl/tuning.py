@@ -14,11 +14,8 @@ from smoke_training.formulae.bounds import PAIRWISE, RING, TREE
 
 _LINE = re.compile(r"(?:(\w+): )?\b(\d+) Bytes -> Algo (\w+) proto (\w+)", re.IGNORECASE)
 _NAMES = {
-    "allreduce": ALL_REDUCE,
-    "allgather": ALL_GATHER,
-    "reducescatter": REDUCE_SCATTER,
-    "alltoall": ALL_TO_ALL,
-}
+    "allreduce": ALL_REDUCE, "allgather": ALL_GATHER, "reducescatter": REDUCE_SCATTER, "alltoall": ALL_TO_ALL
+}  # fmt: skip
 _ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")
 _PROTOCOLS = ("ll", "ll128", "simple")
 # Bound of `formulae.bounds` by algorithm. CollNet reduces in the network's switches: none.

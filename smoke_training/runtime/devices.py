@@ -30,15 +30,10 @@ BRIDGE = "0x0604"  # PCI class of bridges
 ACS, REDIRECT = 0x0D, 0x0C  # extended capability; request and completion redirect of its control register
 # PortCounters of InfiniBand stop at their maximum: 16, 8 and 4 bits (Linux drivers/infiniband/core/sysfs.c).
 MOST = {
-    "symbol_error": 0xFFFF,
-    "port_rcv_errors": 0xFFFF,
-    "port_rcv_remote_physical_errors": 0xFFFF,
-    "port_xmit_discards": 0xFFFF,
-    "link_error_recovery": 0xFF,
-    "link_downed": 0xFF,
-    "local_link_integrity_errors": 0xF,
-    "excessive_buffer_overrun_errors": 0xF,
-}
+    "symbol_error": 65535, "port_rcv_errors": 65535, "port_rcv_remote_physical_errors": 65535,
+    "port_xmit_discards": 65535, "link_error_recovery": 255, "link_downed": 255,
+    "local_link_integrity_errors": 15, "excessive_buffer_overrun_errors": 15,
+}  # fmt: skip
 RATES = frozenset({"pcie_bits_s"})  # counters that are rates: the later reading counts
 
 Table = dict[str, int]

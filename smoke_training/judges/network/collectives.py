@@ -96,11 +96,8 @@ def of_means(plan: Plan, setting: RunSetting, name: str, size: int, seconds: Seq
     """
     seen = _finding(plan, setting, Collective(name=name, sizes=(size,), seconds=(tuple(seconds),)))
     low, high = min(seen.rates), max(seen.rates)
-    status, floor, line = (
-        seen.against.compared(low, high),
-        seen.against.expected.floor,
-        seen.against.fail_below,
-    )
+    status = seen.against.compared(low, high)
+    floor, line = seen.against.expected.floor, seen.against.fail_below
     return Check(
         status=status,
         measured=Measured(

@@ -109,9 +109,7 @@ def rates(plan: Plan, found: Evidence) -> Check:
         zone=None if line is None or floor is None else (line, floor),
         expected=against.expected,
         culprits=culprits,
-        message="; ".join(
-            [text, *(f"rank {item.id}: {item.evidence[0]}" for item in culprits[:8]), *doubts[:8]]
-        ),
+        message="; ".join([text, *(f"rank {c.id}: {c.evidence[0]}" for c in culprits[:8]), *doubts[:8]]),
         next_action=next_step(status, culprits, REMEDIES, REMEDIES["stack"]),
     )
 

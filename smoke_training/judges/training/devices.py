@@ -46,15 +46,12 @@ def errors(_plan: Plan, found: Evidence) -> Check:
     status = Verdict.FAIL if faults else Verdict.PASS
     counted = sum(item.counted for item in records)
     culprits = tuple(
-        Culprit(
-            "node",
-            str(item.node),
-            item.cause or Cause.UNKNOWN,
-            (f"{item.device}: {item.text}",),
-            node=node_name(item.node, found),
-        )
+        Culprit("node", str(item.node), item.cause or Cause.UNKNOWN, (f"{item.device}: {item.text}",),
+                node=node_name(item.node, found))
         for item in faults
-    )
+    )  # fmt: skip
+    text = "; ".join(words[:8]) or f"{counted} counters of {len(records)} nodes stayed within their limits"
+    unknown = [f"unknown: {why}" for why in sorted(unread)[:4]]
     return Check(
         status=status,
         measured=Measured(
@@ -71,14 +68,7 @@ def errors(_plan: Plan, found: Evidence) -> Check:
         ),
         expected=Expected.exactly(0.0, "expected/devices.toml, each with its source"),
         culprits=culprits,
-        message="; ".join(
-            [
-                "; ".join(words[:8])
-                or f"{counted} counters of {len(records)} nodes stayed within their limits",
-                *_access(records),
-                *(f"unknown: {why}" for why in sorted(unread)[:4]),
-            ]
-        ),
+        message="; ".join([text, *_access(records), *unknown]),
         next_action=next_step(status, culprits, REMEDIES),
     )
 
@@ -96,12 +86,8 @@ def _findings(item: DeviceChanges) -> Iterator[_Finding]:
                 item.changed.get(f"{device}/{way}") for way in SENT
             )
             cause = Cause(limit.cause) if limit.verdict == FAIL and carried else None
-            yield _Finding(
-                item.node,
-                device,
-                f"{limit.meaning} ({counter} +{count} in {item.seconds:.0f} s; {limit.source.text})",
-                cause,
-            )
+            text = f"{limit.meaning} ({counter} +{count} in {item.seconds:.0f} s; {limit.source.text})"
+            yield _Finding(item.node, device, text, cause)
 
 
 def _above(item: DeviceChanges, device: str, count: int, limit: CounterLimit) -> bool:
@@ -118,8 +104,7 @@ def _message(node: int, device: str, counter: str, count: int) -> _Finding:
     kind, code, *more = counter.split()
     rule = shipped().xids.get(int(code)) if kind == "xid" else None
     text = f"{kind[:-2].upper()}{kind[-2:]} {code}{' ' + ' '.join(more) if more else ''}, {count} times"
-    if rule is not None and rule.only not in ("", *more):
-        rule = None
+    rule = rule if rule and rule.only in ("", *more) else None
     if rule is not None:
         text += f": {rule.action} ({rule.source.text})"
     causes = {"asks": Cause.GPU_FAILED} if kind == "xid" else {"fatal": Cause.SLOW_LINK}  # NVLink's switches

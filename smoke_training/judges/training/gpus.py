@@ -59,6 +59,8 @@ def compute(plan: Plan, found: Evidence) -> Check:
     if slow or odd:
         status = Verdict.FAIL
     culprits = _slow(record, cluster, medians, sorted({*slow, *odd}), peers)
+    like = _slow(record, cluster, medians, sorted({*doubts} - {*slow, *odd}), peers)
+    perhaps = [f"{item.evidence[0]}: healthy GPUs may differ by as much" for item in like[:8]]
     floor, line, within = against.expected.floor, against.fail_below, median_interval(rates[slowest])
     return Check(
         status=status,
@@ -79,15 +81,7 @@ def compute(plan: Plan, found: Evidence) -> Check:
         expected=against.expected,
         zone=None if line is None or floor is None else (line, floor),
         culprits=culprits,
-        message="; ".join(
-            [
-                _message(record, cluster, medians, culprits, against.expected),
-                *(
-                    f"{_words(record, medians, peers, rank)}: healthy GPUs may differ by as much"
-                    for rank in sorted({*doubts} - {*slow, *odd})[:8]
-                ),
-            ]
-        ),
+        message="; ".join([_message(record, cluster, medians, culprits, against.expected), *perhaps]),
         next_action=next_step(status, culprits, REMEDIES, REMEDIES["stack"]),
     )
 
@@ -127,13 +121,6 @@ def slow_share(record: Gpus | Burn, rank: int) -> float:
     return PEER_SHARE if _reasons(record, rank) else SLOW_SHARE
 
 
-def _words(record: Gpus, medians: Mapping[int, float], peers: Mapping[int, float], rank: int) -> str:
-    text = f"rank {rank}: {medians[rank]:.0f} TFLOPS"
-    text += f", {medians[rank] / peers[rank]:.2f} of the median of its peers" if rank in peers else ""
-    reasons = _reasons(record, rank)
-    return f"{text}, its clock is limited by {', '.join(reasons)}" if reasons else text
-
-
 def _slow(
     record: Gpus,
     cluster: World,
@@ -144,7 +131,10 @@ def _slow(
     """Accuse the slow GPUs by their ranks; the stack if all of several are slow."""
 
     def words(rank: int) -> str:
-        return _words(record, medians, peers, rank)
+        text = f"rank {rank}: {medians[rank]:.0f} TFLOPS"
+        text += f", {medians[rank] / peers[rank]:.2f} of the median of its peers" if rank in peers else ""
+        reasons = _reasons(record, rank)
+        return f"{text}, its clock is limited by {', '.join(reasons)}" if reasons else text
 
     def cause(rank: int) -> Cause:
         return Cause.CLOCK if _reasons(record, rank) else Cause.SLOW_COMPUTE
@@ -283,11 +273,7 @@ def _narrow(known: Mapping[int, GpuState], cluster: World) -> dict[int, str]:
             if (cluster.ranks[other].node, cluster.ranks[other].device) == (place.node, place.device)
         ]
         for what, own, others in (
-            (
-                "lanes of PCI Express",
-                item.link and item.link[1],
-                [peer.link and peer.link[1] for peer in peers],
-            ),
+            ("lanes of PCI Express", item.link and item.link[1], [p.link and p.link[1] for p in peers]),
             ("active NVLinks", item.nvlinks, [peer.nvlinks for peer in peers]),
         ):
             usual = statistics.median_low([other for other in others if other is not None] or [0])

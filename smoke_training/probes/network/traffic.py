@@ -110,11 +110,7 @@ def _counted() -> Counted:
 def since(before: Counted, after: Counted) -> Counted:
     """Return the counts since `before`. New interfaces count from 0; what was reset in between is unknown."""
     return {
-        kind: {
-            name: value - before.get(kind, {}).get(name, 0)
-            for name, value in values.items()
-            if value >= before.get(kind, {}).get(name, 0)
-        }
+        kind: {k: n for k, value in values.items() if (n := value - before[kind].get(k, 0)) >= 0}
         for kind, values in after.items()
     }
 
