@@ -26,7 +26,7 @@ class CounterLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class XidRule:
-    """Codes of messages after which it has to be acted, `only` of one severity; `cause` is a `model.Cause`."""
+    """Codes of messages that request an action, `only` of one severity; `cause` is a `model.Cause`."""
 
     codes: tuple[int, ...]
     action: str
