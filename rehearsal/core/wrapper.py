@@ -10,6 +10,10 @@ class Wrapper(EmulatedCloud):
         self.inside = inside
         self.package, self.version = inside.package, inside.version
 
+    def canonical(self, token: str) -> str:
+        """See `model.EmulatedCloud`."""
+        return self.inside.canonical(token)
+
     def check_config(self, config: Properties) -> list[CheckFailure]:
         """See `model.EmulatedCloud`."""
         return self.inside.check_config(config)

@@ -11,6 +11,7 @@ from rehearsal.core.model import (
     Call,
     CheckFailure,
     Diff,
+    EmulatedCloud,
     InitFailedError,
     Properties,
     ProviderInstance,
@@ -51,7 +52,7 @@ _RETRY_TIMES = 10.0
 _APPEARS_S = 2.0
 
 
-class KubernetesCloud:
+class KubernetesCloud(EmulatedCloud):
     """See `model.EmulatedCloud`; also restores, lists and ends the processes of workloads."""
 
     package = PACKAGE

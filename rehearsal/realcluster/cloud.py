@@ -12,6 +12,7 @@ from rehearsal.core.model import (
     Call,
     CheckFailure,
     Diff,
+    EmulatedCloud,
     InitFailedError,
     Properties,
     ProviderInstance,
@@ -45,7 +46,7 @@ _NAMESPACE = "kubernetes:core/v1:Namespace"
 _HEALTH = ("Deployment", "StatefulSet", "DaemonSet", "Job", "Pod", "Service", "Ingress")
 
 
-class RealKubernetesCloud:
+class RealKubernetesCloud(EmulatedCloud):
     """See `model.EmulatedCloud`; also lists and ends what runs on the control plane's nodes."""
 
     package = PACKAGE

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smoke_training.evidence.registry import Record, kind
-from smoke_training.nccl.transport import LogFacts
+from smoke_training.nccl.log import LogFacts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ import torch.distributed as dist
 from smoke_training.evidence import Record
 from smoke_training.evidence.links import NcclLog, NodeTraffic, Traffic
 from smoke_training.nccl import transport
+from smoke_training.nccl.log import read_log
 from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.network.arena import nothing_between
 from smoke_training.runtime import counters
@@ -134,4 +135,4 @@ def _log(node: int, scratch: Path) -> NcclLog:
     lines: list[str] = []
     for path in sorted(scratch.glob(f"{LOG}*.log")):
         lines += path.read_text(errors="replace").splitlines()
-    return NcclLog(node=node, **vars(transport.read_log(lines)))
+    return NcclLog(node=node, **vars(read_log(lines)))

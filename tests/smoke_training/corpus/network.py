@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from smoke_training.model import Verdict
-from smoke_training.nccl.transport import read_log
+from smoke_training.nccl.log import read_log
 from tests.smoke_training.corpus.clusters import SENT, Cluster
 
 PASS, FAIL, OPEN = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE

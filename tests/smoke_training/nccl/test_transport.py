@@ -6,6 +6,7 @@ import pytest
 
 from smoke_training.fabric import Fabric
 from smoke_training.nccl import transport
+from smoke_training.nccl.log import read_log
 from smoke_training.probes.network.traffic import log_settings
 
 EFA = """\
@@ -44,7 +45,7 @@ vm-0:606:642 [6] NCCL INFO Using network gIB
 
 
 def test_a_log_says_network_provider_adapters_channels_and_nvls() -> None:
-    found = transport.read_log([*EFA, "unrelated words"])
+    found = read_log([*EFA, "unrelated words"])
     assert (found.networks, found.providers, found.adapters) == (("AWS Libfabric",), ("efa",), 32)
     assert found.via == {"NET/AWS Libfabric": 2, "P2P/CUMEM": 1}
     assert found.direct == {"NET/AWS Libfabric": 2}
@@ -53,7 +54,7 @@ def test_a_log_says_network_provider_adapters_channels_and_nvls() -> None:
 
 
 def test_adapters_of_infiniband_are_counted() -> None:
-    found = transport.read_log(IB)
+    found = read_log(IB)
     assert (found.networks, found.adapters, found.nvls) == (("IB",), 3, False)
     assert found.ports == {"mlx5_0/1": "IB", "mlx5_1/1": "IB", "mlx5_2/1": "IB"}
     assert found.used == ()  # channels go by device 4, which is none of these: ports were merged
@@ -65,25 +66,25 @@ def test_named_ports_carry_their_link_layer_and_whether_channels_go_by_them() ->
         "n:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_8:1/IB [1]mlx5_9:1:0:2/IB [2]mlx5_16:1/RoCE ; OOB ib8:x"
     )
     by = "n:1:9 [1] NCCL INFO Channel 01/0 : 0[0] -> 8[0] [send] via NET/IB/{}"
-    found = transport.read_log([named, by.format("0(5)/GDRDMA(PCI)/Shared"), by.format("1")])
+    found = read_log([named, by.format("0(5)/GDRDMA(PCI)/Shared"), by.format("1")])
     assert found.ports == {"mlx5_16/1": "RoCE", "mlx5_8/1": "IB", "mlx5_9/1": "IB"}
     assert found.used == ("mlx5_8/1", "mlx5_9/1")
     assert (found.via, found.direct) == ({"NET/IB": 2}, {"NET/IB": 1})
     assert transport.adapters_found(Fabric.INFINIBAND, found) == 2
     assert transport.adapters_found(Fabric.RDMA, found) == 1
-    gib = transport.read_log([line.replace("NET/IB", "NET/gIB") for line in (named, by.format("2/GDRDMA"))])
+    gib = read_log([line.replace("NET/IB", "NET/gIB") for line in (named, by.format("2/GDRDMA"))])
     assert (gib.used, gib.direct) == (("mlx5_16/1",), {"NET/gIB": 1})
 
 
 def test_merged_ports_sharp_nvlink_between_nodes_and_plugins_are_read() -> None:
     made = "ib-0:9:9 [0] NCCL INFO NET/IB : Made virtual device [4] name=mlx5_0+mlx5_1 speed=800000 ndevs=2"
-    merged = transport.read_log([*IB, made, "ib-0:9:9 [0] NCCL INFO rank 0 Connected CollNet"])
+    merged = read_log([*IB, made, "ib-0:9:9 [0] NCCL INFO rank 0 Connected CollNet"])
     assert merged.used == ("mlx5_0/1", "mlx5_1/1")
     assert (merged.collnet, merged.mnnvl) == (True, None)
     head = "n:1:1 [0] NCCL INFO comm 0x55 rank 0 nRanks 8 nNodes 2 localRanks 4 localRank 0 MNNVL {}"
-    assert [transport.read_log([head.format(value)]).mnnvl for value in (0, 1)] == [False, True]
+    assert [read_log([head.format(value)]).mnnvl for value in (0, 1)] == [False, True]
     own = "n:1:1 [0] NCCL INFO NET/OFI Initializing aws-ofi-nccl 1.16.3"
-    found = transport.read_log([own, *TCPXO, *GIB]).plugins
+    found = read_log([own, *TCPXO, *GIB]).plugins
     assert found == ("FasTrak 1.0.17", "aws-ofi-nccl 1.16.3", "gIB 1.0.5")
 
 
@@ -96,16 +97,16 @@ MERGED_LIST = (  # NVIDIA/nccl-tests#373, HPC-X; NCCL 2.20 to 2.23 print the sam
 @pytest.mark.parametrize("network", ["IB", "gIB", "IBext", "IBext_v8", "IBext_v11", "UCX"])
 def test_ports_merged_in_the_list_are_all_counted_and_channels_name_their_device(network: str) -> None:
     channel = f"n:1:9 [1] NCCL INFO Channel 01/0 : 0[0] -> 8[0] [send] via NET/{network}/{{}}/GDRDMA"
-    found = transport.read_log([MERGED_LIST, channel.format("1(3)")])
+    found = read_log([MERGED_LIST, channel.format("1(3)")])
     assert sorted(found.ports) == ["mlx5_0/1", "mlx5_1/1", "mlx5_2/1", "mlx5_3/1", "mlx5_bond_0/1"]
     assert (found.used, found.adapters) == (("mlx5_0/1", "mlx5_1/1"), 5)
     assert transport.adapters_found(Fabric.RDMA, found) == 5
     # A port by itself is printed with its own number, 4; channels name its device, the third.
-    assert transport.read_log([MERGED_LIST, channel.format("2")]).used == ("mlx5_bond_0/1",)
+    assert read_log([MERGED_LIST, channel.format("2")]).used == ("mlx5_bond_0/1",)
 
 
 def test_a_list_that_is_not_understood_leaves_the_number_of_adapters_open() -> None:
-    found = transport.read_log(["n:1:1 [0] NCCL INFO NET/IB : Using something new", IB[1]])
+    found = read_log(["n:1:1 [0] NCCL INFO NET/IB : Using something new", IB[1]])
     assert (found.adapters, found.ports) == (None, {})
     assert not transport.adapter_problems(Fabric.RDMA, found, 16, direct=False)
     assert transport.adapter_doubts(Fabric.RDMA, found, 16, direct=False)
@@ -119,11 +120,11 @@ def test_data_direct_devices_are_the_adapters_that_the_kernel_counts() -> None:
     made = "n:1:1 [0] NCCL INFO NET/IB : Made virtual device [4] name=mlx5_0_dma+mlx5_1_dma speed=800000"
     channel = "n:1:9 [1] NCCL INFO Channel 01/0 : 0[0] -> 8[0] [send] via NET/IB/{}/GDRDMA"
     for more in ("", "[2]mlx5_0:1/RoCE [3]mlx5_1:1/RoCE "):
-        found = transport.read_log([line.format(more), made, channel.format(1)])
+        found = read_log([line.format(more), made, channel.format(1)])
         assert (found.ports, found.adapters) == ({"mlx5_0/1": "RoCE", "mlx5_1/1": "RoCE"}, 2)
         assert found.used == ("mlx5_1/1",)
         assert transport.adapters_used(Fabric.RDMA, found, {"mlx5_0/1": 1, "mlx5_1/1": 9}) == {"mlx5_1/1": 9}
-        assert transport.read_log([line.format(more), made, channel.format(4)]).used == (
+        assert read_log([line.format(more), made, channel.format(4)]).used == (
             "mlx5_0/1",
             "mlx5_1/1",
         )
@@ -150,7 +151,7 @@ def test_data_direct_devices_are_the_adapters_that_the_kernel_counts() -> None:
     ],
 )
 def test_what_contradicts_a_fabric_is_named(fabric: str, lines: list[str], words: list[str]) -> None:
-    found = transport.log_problems(Fabric(fabric), transport.read_log(lines))
+    found = transport.log_problems(Fabric(fabric), read_log(lines))
     assert len(found) == len(words)
     assert all(word in problem for word, problem in zip(words, found, strict=True))
 

@@ -218,12 +218,12 @@ def test_deployers_are_those_that_bootstrap_makes(name: str) -> None:
     trust: Any = None
     stack = FleetStack(Client(name="acme"), Path(), "acme", name, "aws", "r", "dev", ACCOUNT, None)
     role = deployers.aws(AwsCredentials(role_arn=f"{ROLE}-{{stack}}"), stack)
-    made = ClientAccount("acme", site, trust, "acme").role(spec)
+    made = ClientAccount("acme", site, "acme", trust).role(spec)
     assert role.role_arn == f"arn:aws:iam::111122223333:role/{made}"
     of_project = dataclasses.replace(stack, cloud="gcp", account="acme-ml")
     address = "deployer-{stack}@acme-ml.iam.gserviceaccount.com"
     email = deployers.google(GoogleCredentials(service_account=address), of_project).service_account
-    of_google = GcpProject("acme", project, trust, "acme")
+    of_google = GcpProject("acme", project, "acme", trust)
     assert email == of_google.email(of_google.deployer(spec))
 
 
