@@ -47,6 +47,8 @@ def _foreign(chosen: argparse.Namespace) -> Judgement | None:
     path = chosen.nccl_tests or chosen.step_log
     if path is None:
         return None
+    if chosen.plan is not None:
+        raise DocumentError([f"--plan: {path} is judged without one; leave it out"])
     try:
         if chosen.nccl_tests is not None:
             claim = Claim(machine=chosen.machine, nodes=chosen.nodes, fabric=chosen.fabric)

@@ -10,6 +10,7 @@ from smoke_training import files
 from smoke_training.model import EXIT_CODES, Verdict
 from smoke_training.phases import BURN, FULL, NAMES, QUICK
 from smoke_training.plan import Plan, local_plan
+from smoke_training.reader import DocumentError
 from smoke_training.runtime import output
 from smoke_training.runtime.facts import NodeSettings
 from smoke_training.runtime.node import NodeRun
@@ -51,6 +52,10 @@ def local(chosen: argparse.Namespace) -> Plan:
 
 def main(chosen: argparse.Namespace) -> int:
     """Run all ranks here; the exit code of the verdict. The scratch folder of a run that failed is kept."""
+    if chosen.out.is_dir():
+        raise DocumentError([f"--out: {chosen.out} is a folder; name a file"])
+    if chosen.burn and chosen.only:
+        raise DocumentError(["--only: a burn has no other phases; leave out one of the two"])
     scratch, out = Path(tempfile.mkdtemp(prefix="smoke-")), chosen.out
     # Written several times, with files beside it: a device or a pipe gets the last result alone.
     result = out if files.replaceable(out) else scratch / "result.json"

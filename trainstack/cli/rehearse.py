@@ -35,7 +35,7 @@ def login(stack: AnyStack = None) -> None:
     show_rehearsed(exported, rehearsal, team="")
 
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a Pulumi project in Python.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a Pulumi project.")]
 Arguments = Annotated[
     list[str] | None,
     typer.Argument(metavar="[-- PULUMI ARGS]", help="A Pulumi command; up, up and destroy by default."),
@@ -52,7 +52,7 @@ Settings = Annotated[
 def run(
     folder: Folder, arguments: Arguments = None, stack: ProjectStack = "", config: Settings = None
 ) -> None:
-    """Rehearse any Pulumi project in Python, unmodified: aws, gcp, kubernetes, random and tls."""
+    """Rehearse any Pulumi project in Python, TypeScript or Go: aws, gcp, kubernetes, random and tls."""
     from rehearsal.projects import run as project_run  # noqa: PLC0415
 
     raise typer.Exit(project_run.run(folder, stack, config or (), arguments or ()))
