@@ -10,6 +10,8 @@ GITHUB: Final = "https://token.actions.githubusercontent.com"
 GITLAB: Final = "https://gitlab.com"
 GITLAB_AUDIENCE: Final = GITLAB
 """The audience of tokens for AWS (GitLab documentation, "Configure OpenID Connect in AWS")."""
+MAIN = "main"
+"""The branch that deploys by default."""
 _PATHS = {
     "--github": re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}"),
     "--gitlab": re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*){1,20}"),
@@ -100,24 +102,37 @@ def chosen(
         fix = f"Give one of {', '.join(given)}."
         path = ", ".join(named) or "trust"
         raise UserError([Problem(path, None, rule, fix, code="bootstrap-trust-not-chosen")])
+    if branch != MAIN and not gitlab:
+        rule, fix = (
+            "is an option of --gitlab",
+            "Leave it out: in GitHub, environments say which branches deploy.",
+        )
+        raise UserError([Problem("--branch", branch, rule, fix, code="bootstrap-trust-invalid")])
     if agency_role:
         _require("--agency-role", agency_role, _ROLE, "arn:aws:iam::111122223333:role/deployment")
-        _require("--external-id", external_id, _EXTERNAL_ID, "8 characters or more, one id per client")
+        rule = "must be an id of 8 characters or more, which only one client has"
+        _require("--external-id", external_id, _EXTERNAL_ID, "acme-4c1f9a2e", rule)
         return AgencyRole(agency_role, external_id)
     if agency_member:
         _require("--agency-member", agency_member, _MEMBER, "group:deployment@agency.com")
         return AgencyMember(agency_member)
     (option,) = named
-    _require(option, github or gitlab, _PATHS[option], "acme/stacks")
+    rule = "must be a path with owner and repository, without wildcards"
+    _require(option, github or gitlab, _PATHS[option], "acme/stacks", rule)
     if github:
         return Pipeline(GITHUB, github)
-    _require("--branch", branch, _BRANCH, "main")
+    _require("--branch", branch, _BRANCH, MAIN)
     return Pipeline(GITLAB, gitlab, branch)
 
 
-def _require(option: str, value: str, form: re.Pattern[str], example: str) -> None:
+def _require(
+    option: str,
+    value: str,
+    form: re.Pattern[str],
+    example: str,
+    rule: str = "must name one identity, without wildcards",
+) -> None:
     if not form.fullmatch(value):
-        rule = "must name one identity, without wildcards"
         raise UserError(
             [Problem(option, value, rule, f"Such as: {example}.", code="bootstrap-trust-invalid")]
         )

@@ -20,6 +20,7 @@ def refused(made: Path, *words: str) -> list[str]:
     "words",
     [
         ("--github", "acme/*"), ("--github", "acme"), ("--github", "acme/stacks:environment:prod"),
+        ("--github", "acme/stacks", "--branch", "dev"),
         ("--gitlab", "acme/*"), ("--gitlab", "stacks"), ("--gitlab", "a/b", "--branch", "*"),
         ("--agency-role", "arn:aws:iam::111122223333:root", "--external-id", "acme-2041-77"),
         ("--agency-role", "*", "--external-id", "acme-2041-77"),
