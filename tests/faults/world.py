@@ -29,12 +29,17 @@ class OtherPlan(Injector):
 
 @dataclass
 class MissingNode(Injector):
-    """One node is never started."""
+    """One node is never started, and its name has no address, as that of a pod that was not scheduled."""
 
     node: int = 1
 
     def plan(self, lab: Lab, node: int, document: dict[str, Any]) -> dict[str, Any] | None:
-        return None if node == self.node else document
+        if node != self.node:
+            return document
+        hosts = lab.home / "hosts"
+        known = [line for line in hosts.read_text().splitlines() if line.split()[-1] != lab.host(node)]
+        hosts.write_text("\n".join(known) + "\n")
+        return None
 
     def prove(self, run: Run) -> str:
         if self.node in run.launchers:
