@@ -63,7 +63,7 @@ def test_impossible_models_are_refused() -> None:
         ("NVIDIA A100-PCIE-40GB", 252.9),
         ("NVIDIA H100 80GB HBM3", 794.5),
         ("NVIDIA B200", 1745.0),
-        ("NVIDIA GB200", None),  # another chip: its name only contains the other's
+        ("NVIDIA GB200", 1822.0),  # another chip: its name only contains that of the B200
         ("NVIDIA H100 PCIe", None),
         ("NVIDIA H100 NVL", None),
         ("cpu", None),
