@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from infra.launchers import runplan
 from smoke_training.cli import COMMANDS
 from tests.infra.launchers import plans
-from trainstack import render
+from trainstack import accept, references, render
 from trainstack.cli import smoke
 from trainstack.cli.app import app
 
@@ -26,7 +26,7 @@ def test_help_lists_the_commands_and_the_exit_codes() -> None:
 
 
 def test_every_command_is_one_of_the_programs_own() -> None:
-    own = {command.NAME for command in (*COMMANDS, render)}
+    own = {command.NAME for command in (*COMMANDS, render, accept, references)}
     inside = {"node", "announce"}
     assert set(smoke.COMMANDS) == own - inside, "these are for containers of a cluster or a service"
 
