@@ -23,11 +23,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.validation.run_records import Line, recorded  # noqa: E402
 from benchmarks.wilson import wilson  # noqa: E402
 from smoke_training.runtime import facts  # noqa: E402
 from tests.faults import catalog, system  # noqa: E402
@@ -41,8 +41,6 @@ HEALTHY, NOISY = "healthy", "healthy, noisy neighbour"
 FIRST_SEED = 1000
 VOIDS_AT_MOST = 5  # in a row, of one class: then something is wrong with the laboratory
 
-Line = dict[str, Any]
-
 
 def main(arguments: list[str]) -> int:
     chosen = _parser().parse_args(arguments)
@@ -50,7 +48,7 @@ def main(arguments: list[str]) -> int:
     if reason is not None:
         print(f"skipped: {reason}")
         return 4
-    digest, done = facts.code_digest(), _recorded(chosen.record)
+    digest, done = facts.code_digest(), recorded(chosen.record)
     for name, make, seeds in _wanted(chosen):
         have = {line["seed"] for line in done if line["class"] == name and line["void"] is None}
         done += _measure(name, make, [seed for seed in seeds if seed not in have], digest, chosen.record)
@@ -121,17 +119,6 @@ def _one(case: Case, seed: int, kept: Path) -> Line:
         "wall_s": outcome.wall_s,
         "load": load,
     }
-
-
-def _recorded(path: Path) -> list[Line]:
-    """Complete lines of the record; the last one may have been cut by a kill."""
-    found = []
-    for text in path.read_text().splitlines() if path.exists() else []:
-        try:
-            found.append(json.loads(text))
-        except ValueError:
-            print(f"{path}: a line is not readable and is not counted: {text[:60]}")
-    return found
 
 
 def _tables(lines: list[Line]) -> str:

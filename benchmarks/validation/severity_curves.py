@@ -27,6 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.validation.run_records import Line, recorded  # noqa: E402
 from benchmarks.wilson import clopper_pearson  # noqa: E402
 from smoke_training.runtime import facts  # noqa: E402
 from tests.faults import catalog, system  # noqa: E402
@@ -46,8 +47,6 @@ NONE = "none"
 FIGURES = ("collective.", "fabric.", "training.", "storage.", "checkpoint.", "resume.")
 LEAST = 1e-3  # of a figure whose relative variance means something
 VOIDS_AT_MOST = 2  # of one run: a light fault may not be provable at all
-
-Line = dict[str, Any]
 
 
 @dataclasses.dataclass
@@ -205,17 +204,6 @@ def figures(result: Mapping[str, Any]) -> dict[str, tuple[float, float | None, f
         if measured and isinstance(measured["value"], int | float):
             low, high = measured["ci"] or (None, None)
             found[check["id"]] = (measured["value"], low, high, measured["unit"])
-    return found
-
-
-def recorded(path: Path) -> list[Line]:
-    """Complete lines of the record; a kill may have cut the last one."""
-    found = []
-    for text in path.read_text().splitlines() if path.exists() else []:
-        try:
-            found.append(json.loads(text))
-        except ValueError:
-            print(f"{path}: a line is not readable and is not counted: {text[:60]}")
     return found
 
 
