@@ -35,7 +35,7 @@ _RENAMED = (
 
 
 def canonical(token: str) -> str:
-    """The token of the type or function of which `token` is a deprecated or second name."""
+    """The current token for a deprecated or second name of a type or function; else the token itself."""
     for pattern, name in _RENAMED:
         token = pattern.sub(name, token)
     return token

@@ -172,7 +172,7 @@ class EmulatedCloud(Protocol):
     version: str
 
     def canonical(self, token: str) -> str:
-        """The token of a type or function of which `token` may be a deprecated name."""
+        """The current token for a deprecated name of a type or function; else the token itself."""
         return token
 
     def check_config(self, config: Properties) -> list[CheckFailure]:

@@ -30,7 +30,7 @@ def of(machine: str, fabric: str, nodes: int, *rates: tuple[float, float], **mor
 
 
 def log_of(using: str, network: str, devices: int = 8) -> dict[str, Any]:
-    """What a log of NCCL says, by its lines: the list of adapters, and a channel by each of the devices."""
+    """Facts of a log of NCCL, by its lines: the list of adapters, and a channel by each of the devices."""
     info = "node-0:1:9 [0] NCCL INFO"
     channel = f"{info} Channel 00/0 : 0[0] -> 8[0] [send] via NET/{network}"
     lines = [f"{info} NET/IB : Using {using} [RO]; OOB eth0:10.0.0.1<0>", f"{info} Using network {network}"]

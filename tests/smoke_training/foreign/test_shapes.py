@@ -246,7 +246,7 @@ def test_a_list_of_ranks_that_is_cut_counts_no_nodes() -> None:
 
 
 def report(**changes: object) -> str:
-    """What -J writes (src/util.cu), with the figures of awsome-distributed-ai's aws-batch README."""
+    """A document as -J writes it (src/util.cu), with the figures of awsome-distributed-ai's aws-batch README."""
     half = {"time": 4253.0, "alg_bw": 252.467, "bus_bw": 441.81725, "nwrong": 0.0}
     row = {"size": 1 << 30, "count": 1 << 28, "type": "float", "redop": "sum", "root": "    -1"}
     devices = [

@@ -46,7 +46,7 @@ def test_every_dependency_of_this_version_is_locked_by_hash(pair: tuple[str, str
 
 
 def scripts(pair: tuple[str, str]) -> Mapping[str, str]:
-    """What installs the package, by pipeline."""
+    """The commands that install the package, by pipeline."""
     (github,) = (
         step["run"] for step in parsed(texts(*pair)[ACTION])["runs"]["steps"] if "pip" in step.get("run", "")
     )

@@ -147,7 +147,7 @@ def test_an_adapter_that_does_less_than_its_part_is_reported_and_gates_nothing()
 
 
 def test_an_idle_port_beside_merged_ones_is_not_accused() -> None:
-    """Which ports the merged devices consist of is not in this log; one may serve storage."""
+    """This log does not name the ports of the merged devices; one may serve storage."""
     roce = dict.fromkeys((*[f"mlx5_{index}/1" for index in range(8)], "mlx5_storage/1"), "RoCE")
     sent = dict.fromkeys(roce, NEEDED) | {"mlx5_storage/1": 10}
     changes = {"fabric": "rdma", "instance_type": "a3-ultragpu-8g"}
