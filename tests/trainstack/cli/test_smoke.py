@@ -72,3 +72,11 @@ def test_asking_for_help_imports_neither_torch_nor_pulumi() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == []
+
+
+def test_a_user_without_a_name_can_use_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nameless() -> str:
+        raise KeyError("getpwuid(): uid not found: 54321")
+
+    monkeypatch.setattr("getpass.getuser", nameless)
+    assert RUN.invoke(app, ["smoke", "plan", "--ranks", "2"]).exit_code == 0
