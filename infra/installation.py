@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
@@ -38,31 +39,24 @@ def installer() -> Installer:
 
 def install_command(extra: str = "", version: str = "") -> str:
     """The command that installs this package again, with an extra or in another version."""
-    wanted = shlex.quote(requirement(extra, version)) if installer() is not Installer.CHECKOUT else ""
-    match installer():
-        case Installer.CHECKOUT:
-            return "make setup"
-        case Installer.UV:
-            return f"uv tool install {_python()} {wanted}"
-        case Installer.PIPX:
-            return f"pipx install --force {_python()} {wanted}"
-        case Installer.PIP:
-            return f"{shlex.quote(sys.executable)} -m pip install {wanted}"
+    return _command(extra, version, {})
 
 
 def repeat_command() -> str:
     """The command that completes an installation in which something is missing."""
-    match installer():
-        case Installer.CHECKOUT:
-            return "make setup"
-        case Installer.UV:
-            return f"uv tool install --reinstall {_python()} {shlex.quote(requirement())}"
-        case Installer.PIPX:
-            return install_command()
-        case Installer.PIP:
-            return (
-                f"{shlex.quote(sys.executable)} -m pip install --force-reinstall {shlex.quote(requirement())}"
-            )
+    return _command("", "", {Installer.UV: "--reinstall ", Installer.PIP: "--force-reinstall "})
+
+
+def _command(extra: str, version: str, options: Mapping[Installer, str]) -> str:
+    made_by = installer()
+    if made_by is Installer.CHECKOUT:
+        return "make setup"
+    start = {
+        Installer.UV: f"uv tool install {options.get(made_by, '')}{_python()}",
+        Installer.PIPX: f"pipx install --force {_python()}",
+        Installer.PIP: f"{shlex.quote(sys.executable)} -m pip install {options.get(made_by, '')}".rstrip(),
+    }
+    return f"{start[made_by]} {shlex.quote(requirement(extra, version))}"
 
 
 def once(version: str, arguments: str) -> str:
