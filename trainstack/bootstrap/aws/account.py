@@ -152,15 +152,8 @@ class ClientAccount(AccountNames):
     def trusted(self, spec: StackSpec) -> Document:
         """The trust policy of a deployer."""
         if isinstance(self.trust, AgencyRole):
-            statement = {
-                "Effect": "Allow",
-                "Principal": {"AWS": self.trust.arn},
-                "Action": "sts:AssumeRole",
-                "Condition": {"StringEquals": {"sts:ExternalId": self.trust.external_id}},
-            }
-        else:
-            return federated(self.place.name, self.trust, (self.trust.subject(spec.name),))
-        return _document(statement)
+            return assumed(self.trust.arn, self.trust.external_id)
+        return federated(self.place.name, self.trust, (self.trust.subject(spec.name),))
 
     def rights(self, spec: StackSpec, key: Any) -> list[Document]:
         """Policies of a deployer; `key`: reference to the ARN of the state's key."""
@@ -248,6 +241,18 @@ class ClientAccount(AccountNames):
     def contacts(self) -> tuple[str, ...]:
         """Addresses of the account's budget."""
         return self.place.emails[:_ADDRESSES]
+
+
+def assumed(role: str, external_id: str) -> Document:
+    """The trust policy of a role that a role of the agency assumes."""
+    return _document(
+        {
+            "Effect": "Allow",
+            "Principal": {"AWS": role},
+            "Action": "sts:AssumeRole",
+            "Condition": {"StringEquals": {"sts:ExternalId": external_id}},
+        }
+    )
 
 
 def federated(account: str, trust: Pipeline, subjects: tuple[str, ...]) -> Document:

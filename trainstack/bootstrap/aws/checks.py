@@ -10,7 +10,7 @@ from botocore import session as aws_session
 from botocore.exceptions import ClientError
 
 from trainstack.bootstrap import state
-from trainstack.bootstrap.aws.account import AccountNames, federated, short
+from trainstack.bootstrap.aws.account import AccountNames, assumed, federated, short
 from trainstack.bootstrap.setup import ClientSetup
 from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.preflight.answers import Answer, State
@@ -132,7 +132,7 @@ def _judged(setup: ClientSetup, account: Account, role: str, statement: Document
     mine = str(aws_session.Session().get_scoped_config().get("external_id") or "")
     update = f"aws iam update-assume-role-policy --role-name {role} --policy-document "
     exact = [one for one in principals if ":role/" in one and "*" not in one]
-    fixed = _trusting(exact[0] if exact else "ARN_OF_THE_AGENCY_ROLE", mine or "EXTERNAL_ID")
+    fixed = assumed(exact[0] if exact else "ARN_OF_THE_AGENCY_ROLE", mine or "EXTERNAL_ID")
     fix = update + shlex.quote(json.dumps(fixed))
     if exact != principals or not exact:
         yield Answer(TRUST, State.SHORT, f"{role} trusts {', '.join(principals) or 'everyone'}", fix)
@@ -174,12 +174,6 @@ def _judged_subject(setup: ClientSetup, account: Account, role: str, statement: 
     document = shlex.quote(json.dumps(wanted))
     fix = f"aws iam update-assume-role-policy --role-name {role} --policy-document {document}"
     yield Answer(TRUST, State.SHORT, text, fix)
-
-
-def _trusting(principal: str, external_id: str) -> Document:
-    condition = {"StringEquals": {"sts:ExternalId": external_id}}
-    statement = {"Effect": "Allow", "Principal": {"AWS": principal}, "Action": "sts:AssumeRole"}
-    return {"Version": "2012-10-17", "Statement": [{**statement, "Condition": condition}]}
 
 
 def _contact(setup: ClientSetup, account: Account) -> Iterator[Answer]:
