@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from smoke_training.runtime import heartbeat, processes
-from smoke_training.runtime.heartbeat import Beat, Status
+from smoke_training.runtime.heartbeat import Beat
 from smoke_training.runtime.processes import ProcessState
 
 LOOK_AT_MOST_S = 1.0  # of a gap between two looks: beyond it this launcher itself was not running
@@ -138,8 +138,8 @@ class _Watch:
 
     @property
     def unexplained(self) -> bool:
-        """True if it ended without a report, or if it has not sent a heartbeat."""
-        return self.vital.pid is None or (self.vital.gone and self.vital.status == Status.RUNNING.name)
+        """True if it ended, or if its first attempt has not sent a heartbeat: others begin after an end."""
+        return self.vital.gone or (self.vital.pid is None and self._attempt == 0)
 
     def ended_with(self, codes: Mapping[int, int], closed: Container[int]) -> None:
         """Set what torchrun's log has about this process."""
