@@ -34,10 +34,10 @@ _EXEC = "pulumi-language-python-exec"
 # The working directory is a project's folder: with `python -m`, a folder `infra` in it would be imported. A
 # variable PYTHONPATH would be inherited by the program, which may run in another environment.
 _LAUNCHER = """#!/bin/sh
-# Starts the Python language host for the Pulumi CLI beside this file.
+# Starts the language host for {language} for the Pulumi CLI beside this file.
 export TRAINSTACK_ENGINE_BIN={bin}
 exec {python} -P -c 'import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); \
-runpy.run_module("infra.engine.language_host", run_name="__main__")' {root} "$@"
+runpy.run_module("infra.engine.language_host", run_name="__main__")' {root} --language={language} "$@"
 """
 
 Notify = Callable[[str], None]
@@ -161,7 +161,7 @@ def build_from_source(python: Path, notify: Notify) -> Cli:
     shutil.copyfile(Path(sdk, "python", "cmd", _EXEC), folder / _EXEC)
     shutil.copyfile(Path(sdk, "python", "dist", _DYNAMIC), folder / _DYNAMIC)
     (folder / _DYNAMIC).chmod(0o755)
-    _write_host(folder, python)
+    write_host(folder, python)
     draft.replace(folder / "pulumi")
     cli = probe(folder / "pulumi", "source")
     if cli is None:
@@ -169,12 +169,14 @@ def build_from_source(python: Path, notify: Notify) -> Cli:
     return choose(cli)
 
 
-def _write_host(folder: Path, python: Path) -> None:
-    values = {"bin": folder, "root": ROOT, "python": python}
-    draft = folder / f".{_HOST}"
-    draft.write_text(_LAUNCHER.format(**{name: shlex.quote(str(value)) for name, value in values.items()}))
+def write_host(folder: Path, python: Path, language: str = "python") -> None:
+    """Write or renew the launcher of a language host, which `python` runs, beside the CLI in `folder`."""
+    values = {"bin": folder, "root": ROOT, "python": python, "language": language}
+    name = f"pulumi-language-{language}"
+    draft = folder / f".{name}"
+    draft.write_text(_LAUNCHER.format(**{key: shlex.quote(str(value)) for key, value in values.items()}))
     draft.chmod(0o755)
-    draft.replace(folder / _HOST)
+    draft.replace(folder / name)
 
 
 def link(cli: Cli, folder: Path) -> None:
@@ -184,7 +186,7 @@ def link(cli: Cli, folder: Path) -> None:
     """
     name, target = folder / "pulumi", Path(cli.path).resolve()
     if cli.origin == "source":
-        _write_host(Path(cli.path).parent, folder / "python")
+        write_host(Path(cli.path).parent, folder / "python")
     if cli.origin != "path" and name.resolve() != target:
         name.unlink(missing_ok=True)
         name.symlink_to(target)

@@ -8,23 +8,17 @@ so this host runs programs as they do (sources: sdk/nodejs/cmd/run/index.ts and 
 import hashlib
 import json
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from infra.engine.golang import ROOT, TOOLS, SetupError, build
+from infra.engine.golang import TOOLS, SetupError, build
+from infra.engine.install import write_host
 from infra.places import USER
 
 FOLDER = USER / "bin"
 _MODULE = TOOLS / "pulumi"
-_LAUNCHER = """#!/bin/sh
-# Starts the language host for {language} for the Pulumi CLI beside this file.
-export TRAINSTACK_ENGINE_BIN={bin}
-exec {python} -P -c 'import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); \
-runpy.run_module("infra.engine.language_host", run_name="__main__")' {root} --language={language} "$@"
-"""
 LANGUAGES = ("nodejs", "go")
 """Languages besides Python whose hosts are made here."""
 
@@ -55,12 +49,7 @@ def install() -> None:
         build(_MODULE, draft, "", "./sdkgen")
         draft.replace(generator())
     for language in LANGUAGES:
-        values = {"language": language, "bin": FOLDER, "root": ROOT, "python": sys.executable}
-        text = _LAUNCHER.format(**{name: shlex.quote(str(value)) for name, value in values.items()})
-        draft = FOLDER / f".pulumi-language-{language}"
-        draft.write_text(text)
-        draft.chmod(0o755)
-        draft.replace(FOLDER / f"pulumi-language-{language}")
+        write_host(FOLDER, Path(sys.executable), language)
 
 
 def write_sdk(language: str, folder: Path, schema: str, loader: str) -> None:
