@@ -25,6 +25,7 @@ from smoke_training.formulae.bounds import ClusterShape, Wires
 
 Cell = TypeVar("Cell", bound=TableCell)
 
+MIG = " MIG "  # in the driver's name of a slice: it has a part of the GPU, and neighbours
 LIKE = 0.10  # a measurement this close to a known fault's figure reads like that fault
 
 
@@ -175,7 +176,7 @@ def achievable(tables: FigureTables, device: str, dtype: str) -> AcceleratorRate
     None for a slice of a GPU as well ("NVIDIA H100 80GB HBM3 MIG 1g.10gb"), and for a card of a class of its
     own, with less power than the module of that name ("NVIDIA H200 NVL"; 600 W instead of 700 W).
     """
-    if " MIG " in device:
+    if MIG in device:
         return None
     found = [
         row

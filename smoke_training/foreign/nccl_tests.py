@@ -306,17 +306,8 @@ def _test(document: Mapping[str, Any]) -> Test:
             Reading(half.get("time", 0.0), half["alg_bw"], half["bus_bw"], half["nwrong"]) for half in halves
         )
         if item["size"] and readings:
-            test.add(
-                Row(
-                    number,
-                    item["size"],
-                    item["count"],
-                    item["type"],
-                    item["redop"],
-                    int(item["root"]),
-                    readings,
-                )
-            )
+            size, elements, kind, redop = (item[name] for name in ("size", "count", "type", "redop"))
+            test.add(Row(number, size, elements, kind, redop, int(item["root"]), readings))
     if not test.rows:
         raise ValueError("no results")
     return test

@@ -8,9 +8,10 @@ from smoke_training.evidence.gpus import Burn
 from smoke_training.evidence.world import World
 from smoke_training.expected import compute as expectations
 from smoke_training.expected.devices import shipped
+from smoke_training.expected.lookup import MIG
 from smoke_training.expected.reference import FAULT_SHARE
 from smoke_training.judges.common import host_of, next_step
-from smoke_training.judges.training.gpus import MIG, PEER_SHARE, REMEDIES, peer_medians, slow_share
+from smoke_training.judges.training.gpus import PEER_SHARE, REMEDIES, peer_medians, slow_share
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 

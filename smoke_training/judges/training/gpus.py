@@ -12,6 +12,7 @@ from smoke_training.evidence import Evidence
 from smoke_training.evidence.gpus import Burn, Gpus, GpuState
 from smoke_training.evidence.world import World
 from smoke_training.expected import compute as expectations
+from smoke_training.expected.lookup import MIG
 from smoke_training.judges.common import finite, host_of, next_step
 from smoke_training.judges.training.causes import CLOCK_FAULTS
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
@@ -24,7 +25,6 @@ BELOW_SHARE = 0.9  # of the blocks: occasional slowness is not accused
 # below the best GPU of a node (huggingface/gpu-fryer, README, --tflops-tolerance). Below the second: slow.
 PEER_SHARE, SLOW_SHARE = 0.92, 0.85
 PEERS = 3  # with fewer of them the median may be the odd one
-MIG = " MIG "  # in the driver's name of a slice: it has a part of the GPU, and neighbours
 CPUS = "Not measured: the ranks compute on CPUs."
 HEALTHY = "none"
 REMEDIES = {
