@@ -18,15 +18,17 @@ class Component(pulumi.ComponentResource):
     a caller sets on the component are not copied onto every child.
     """
 
-    output_name: Callable[[str], str] = staticmethod(str)
-    """The name under which an attribute is registered; the component plugin sets that of other languages."""
-
     def __init__(self, name: str, opts: Options = None) -> None:
         super().__init__(f"trainstack:index:{type(self).__name__}", name, None, opts)
 
     def child(self, opts: Options = None) -> pulumi.ResourceOptions:
         """Options for a child resource: this component as parent, plus only what `opts` adds."""
         return pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), opts)
+
+    @staticmethod
+    def output_name(name: str) -> str:
+        """The name under which an attribute is registered; the plugin sets that of other languages."""
+        return name
 
     def register_declared(self) -> None:
         """Register the outputs: the attributes that the class annotates."""

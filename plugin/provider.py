@@ -20,7 +20,7 @@ class ComponentPlugin(Provider):
 
     def __init__(self) -> None:
         super().__init__(schema.version(), schema.FILE.read_text(encoding="utf-8"))
-        Component.output_name = staticmethod(camel)
+        Component.output_name = camel  # type: ignore[method-assign]
 
     def construct(
         self,
