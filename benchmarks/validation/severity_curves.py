@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/validation/severity_curves.py [--runs 3] [--faults "slow rank"] [--at-most 5]
     .venv/bin/python benchmarks/validation/severity_curves.py --at-most 0        # only the tables
 
-Needs root. Every run is a whole plan of the quick depth with default settings on two nodes in a laboratory of
 Needs root. Every run is a whole plan of the quick depth with default settings on two nodes of a laboratory of
+network namespaces (tests/faults). The result of each run is one line,
 appended to `benchmarks/records/severity_curves.jsonl`; a run that is there is not repeated, so that
 `--at-most` portions add up. Rounds go over all faults and levels before the next seed, so that a record that
 is cut has as many runs in each cell. A run whose fault the injector could not prove is void: listed, not
