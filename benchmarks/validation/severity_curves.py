@@ -107,13 +107,13 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "lost element in an all-reduce": Fault(
         "one in so many calls",
-        (300, 100, 30, 3),
+        (3, 1),
         lambda level, node: Corruption(rank=node, every=int(level)),
         frozenset({"corruption"}),
     ),
     "wrong gradient": Fault(
         "one in so many passes",
-        (300, 150, 60, 20),
+        (150, 60, 20),
         lambda level, node: WrongGradient(rank=node, every=int(level)),
         frozenset({"corruption"}),
     ),
