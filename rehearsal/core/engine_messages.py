@@ -1,10 +1,12 @@
 """Messages for the engine that take more than a line to build."""
 
+from collections.abc import Iterable
+
 import grpc
 from google.protobuf import any_pb2, struct_pb2
 from pulumi.runtime.proto import provider_pb2, status_pb2
 
-from rehearsal.core.model import Diff, InitFailedError, Properties
+from rehearsal.core.model import CheckFailure, Diff, InitFailedError, Properties
 from rehearsal.core.properties import at, head
 from rehearsal.core.wire import to_struct
 
@@ -22,6 +24,27 @@ def init_failed(failed: InitFailedError, properties: struct_pb2.Struct) -> bytes
     )
     code = int(grpc.StatusCode.UNKNOWN.value[0])
     return status_pb2.Status(code=code, message=str(failed), details=[detail]).SerializeToString()
+
+
+def check_failures(
+    found: Iterable[CheckFailure], inputs: Properties, name: str
+) -> list[provider_pb2.CheckFailure]:
+    """Failed checks as the engine shows them.
+
+    The engine shows the value of the property that a failure names, and knows only those at the top: it would
+    show `value {<nil>}` for a property that is left out or lies in a block. As the real providers do, such a
+    failure names no property, and its reason ends with the path (pulumi-terraform-bridge issue 2307).
+
+    """
+    shown = []
+    for one in found:
+        if not one.property or inputs.get(one.property) is not None:
+            shown.append(provider_pb2.CheckFailure(property=one.property, reason=one.reason))
+        else:
+            end = "" if one.reason.endswith((".", "!", "?")) else "."
+            place = f"{name}.{one.property}" if name else one.property
+            shown.append(provider_pb2.CheckFailure(reason=f"{one.reason}{end} Examine values at '{place}'."))
+    return shown
 
 
 def diff(found: Diff, old: Properties, new: Properties) -> provider_pb2.DiffResponse:

@@ -3,7 +3,7 @@
 import functools
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -18,7 +18,6 @@ from rehearsal.core import engine_messages
 from rehearsal.core.model import (
     UNKNOWN,
     Call,
-    CheckFailure,
     EmulatedCloud,
     InitFailedError,
     Properties,
@@ -67,10 +66,6 @@ def _guarded(method: _Method[_Request, _Response]) -> _Method[_Request, _Respons
             )
 
     return call
-
-
-def _failures(found: Sequence[CheckFailure]) -> list[pb.CheckFailure]:
-    return [pb.CheckFailure(property=one.property, reason=one.reason) for one in found]
 
 
 class Provider(provider_pb2_grpc.ResourceProviderServicer):
@@ -184,8 +179,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     @_guarded
     def CheckConfig(self, request: pb.CheckRequest, context: ServicerContext) -> pb.CheckResponse:
         """Validate the provider's settings."""
-        failures = self._cloud.check_config(self._defaults(from_struct(request.news)))
-        return pb.CheckResponse(inputs=request.news, failures=_failures(failures))
+        given = self._defaults(from_struct(request.news))
+        failures = engine_messages.check_failures(self._cloud.check_config(given), given, "")
+        return pb.CheckResponse(inputs=request.news, failures=failures)
 
     @_guarded
     def DiffConfig(self, request: pb.DiffRequest, context: ServicerContext) -> pb.DiffResponse:
@@ -215,8 +211,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         """Return the inputs with defaults, and all their problems."""
         call = self._call(request.urn, request.type, seed=request.randomSeed)
         old = from_struct(request.olds) if request.olds.fields else None
-        inputs, failures = self._cloud.check(call, old, from_struct(request.news))
-        return pb.CheckResponse(inputs=to_struct(inputs), failures=_failures(failures))
+        inputs, found = self._cloud.check(call, old, from_struct(request.news))
+        failures = engine_messages.check_failures(found, inputs, call.name)
+        return pb.CheckResponse(inputs=to_struct(inputs), failures=failures)
 
     @_guarded
     def Diff(self, request: pb.DiffRequest, context: ServicerContext) -> pb.DiffResponse:
@@ -243,8 +240,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         if found is None:
             return pb.ReadResponse()
         inputs, outputs = found
-        properties = self._with_id(request.id, outputs)
-        return pb.ReadResponse(id=request.id, inputs=to_struct(inputs), properties=properties)
+        key = str(outputs.get("id") or request.id) if self._package.bridged else request.id
+        return pb.ReadResponse(id=key, inputs=to_struct(inputs), properties=self._with_id(key, outputs))
 
     @_guarded
     def Update(self, request: pb.UpdateRequest, context: ServicerContext) -> pb.UpdateResponse:

@@ -8,6 +8,15 @@ from infra.engine.stack import OperationOutcome
 from rehearsal.projects import coverage, dependencies
 from rehearsal.projects.project import PulumiProject
 
+# Message of Pulumi's file backend for a stack reference (pkg/backend/diy/store.go), and what to do about it.
+_ORGANIZATION = "organization name must be 'organization'"
+_OTHER_ORGANIZATION = (
+    "in a rehearsal, as with every state that is in files, the one organization is named organization: "
+    "write the name of a StackReference with pulumi.get_organization() (getOrganization in Node.js and Go), "
+    "or take it from a setting: --config KEY=organization/PROJECT/STACK",
+    "rehearse the project that it reads before, in the same home: TRAINSTACK_REHEARSAL_HOME=FOLDER",
+)
+
 
 @dataclass
 class ProjectReport:
@@ -50,6 +59,9 @@ def show(console: Console, project: PulumiProject, report: ProjectReport) -> Non
     errors = [error for outcome in steps.values() if outcome for error in outcome.errors]
     if any("Missing re" in error for error in errors):
         line("next", f"trainstack rehearse run {project.folder} --config KEY=VALUE")
+    if any(_ORGANIZATION in error for error in errors):
+        for hint in _OTHER_ORGANIZATION:
+            line("next", hint)
     names = coverage.lacking(errors)
     line("not emulated", ", ".join(names) or "nothing that it uses")
     generic = coverage.by_schema_only(report.types)

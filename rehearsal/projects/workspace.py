@@ -18,6 +18,10 @@ from rehearsal.isolation import without_credentials
 from rehearsal.projects import dependencies, homes, stack_file
 from rehearsal.projects.project import PulumiProject
 
+# Dynamic providers are run by the first `python3` on PATH (pulumi-resource-pulumi-python of the CLI), which
+# must have the SDK although no environment is activated.
+_PYTHON = Path(sys.executable).parent
+
 
 @dataclass(frozen=True)
 class Workspace:
@@ -44,7 +48,7 @@ def of_project(project: PulumiProject, stack: str, rehearsal: Rehearsal, pulumi:
     environment = {
         **rehearsal.environment(),
         "KUBECONFIG": str(rehearsal.kubeconfig()),
-        "PATH": _path_from(Path(pulumi).parent),
+        "PATH": _path_from(_PYTHON, Path(pulumi).parent),
         "PULUMI_STACK": stack,
         # Compiled modules stay out of the project, and homes share them: an SDK takes 7 s to compile.
         "PYTHONPYCACHEPREFIX": str(Path(sys.prefix) / "pycache"),
@@ -74,7 +78,7 @@ def of_checkout(project: PulumiProject, stack: str, rehearsal: Rehearsal, pulumi
     Raises RuntimeError with the message of the CLI when the stack cannot be made.
     """
     folder, launchers = rehearsal.home / "stacks", rehearsal.home / "bin"
-    environment = {**rehearsal.environment(), "PATH": _path_from(launchers), "PULUMI_STACK": stack}
+    environment = {**rehearsal.environment(), "PATH": _path_from(launchers, _PYTHON), "PULUMI_STACK": stack}
     settings = {"name": project.name, "runtime": "python"}
     unreadable = _prepare(folder, settings, project, pulumi, environment)
     stack_file.write_launcher(launchers, pulumi)
@@ -92,8 +96,8 @@ def _located(source: Any, folder: Path) -> Any:
     return str((folder / source).resolve()) if isinstance(source, str) and source.startswith(".") else source
 
 
-def _path_from(first: Path) -> str:
-    return os.pathsep.join([str(first), os.environ.get("PATH", os.defpath)])
+def _path_from(*first: Path) -> str:
+    return os.pathsep.join([*map(str, first), os.environ.get("PATH", os.defpath)])
 
 
 def _prepare(

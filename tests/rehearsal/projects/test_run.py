@@ -1,22 +1,27 @@
 """Any Pulumi project is rehearsed in its folder, which stays unchanged."""
 
 import hashlib
+import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from infra.engine import install
+from infra.engine.stack import OperationOutcome
 from infra.errors import UserError
 from rehearsal.client import Rehearsal
 from rehearsal.projects import coverage, dependencies, stack_file
 from rehearsal.projects import project as projects
 from rehearsal.projects import run as project_run
 from rehearsal.projects import workspace as workspaces
+from rehearsal.projects.report import ProjectReport, show
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -137,6 +142,24 @@ def test_an_sdk_that_was_generated_into_the_project_is_used_without_installing_i
     here = str(tmp_path / "plugin")
     copied = stack_file.load(workspace.folder / "Pulumi.yaml")["packages"]
     assert copied == {"own": here, "other": {"source": here}, "far": "far@1.0.0"}
+
+
+def test_a_dynamic_provider_is_run_by_the_python_of_the_rehearsal(
+    rehearsal: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.defpath)  # no environment is activated
+    found = project(tmp_path / "p", "name: x\nruntime: python\n", __main____py="")
+    workspace = workspaces.of_project(found, "dev", rehearsal, install.require().path)
+    first = shutil.which("python3", path=workspace.variables["PATH"])
+    assert first == str(Path(sys.executable).with_name("python3"))
+
+
+def test_a_reference_to_another_organization_says_what_to_write(tmp_path: Path) -> None:
+    found = project(tmp_path, "name: x\nruntime: python\n")
+    failed = OperationOutcome(succeeded=False, errors=["organization name must be 'organization'"])
+    printed = io.StringIO()
+    show(Console(file=printed, width=1000), found, ProjectReport("x", failed, None, failed))
+    assert "get_organization()" in printed.getvalue()
 
 
 def test_the_stack_is_chosen_when_it_is_clear(tmp_path: Path) -> None:
