@@ -7,7 +7,7 @@ internet gateway, and a default security group.
 import ipaddress
 from itertools import islice
 
-from rehearsal.aws import facts
+from rehearsal.aws import facts, implicit
 from rehearsal.aws.site import PACKAGE
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation.templates import draw
@@ -17,7 +17,7 @@ from rehearsal.core.state import State
 _SPACE = "aws-default-vpc"
 _BLOCK = ipaddress.IPv4Network("172.31.0.0/16")
 _VPC, _SUBNET = "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet"
-_GROUP, _GATEWAY = "aws:ec2/securityGroup:SecurityGroup", "aws:ec2/internetGateway:InternetGateway"
+_GATEWAY = "aws:ec2/internetGateway:InternetGateway"
 
 
 def ensure(state: State, account: str, region: str) -> None:
@@ -28,7 +28,6 @@ def ensure(state: State, account: str, region: str) -> None:
             return
         state.put_document(_SPACE, scope, True)
         seed = f"default/{scope}"
-        group = f"sg-{draw(f'{seed}/group', 17)}"
         route_table = f"rtb-{draw(f'{seed}/routes', 17)}"
         outputs: Properties = {
             **TABLE.rows[_VPC].defaults,
@@ -38,12 +37,10 @@ def ensure(state: State, account: str, region: str) -> None:
             "defaultRouteTableId": route_table,
             "defaultNetworkAclId": f"acl-{draw(f'{seed}/acl', 17)}",
             "dhcpOptionsId": f"dopt-{draw(f'{seed}/dhcp', 17)}",
-            "defaultSecurityGroupId": group,
+            "defaultSecurityGroupId": f"sg-{draw(f'{seed}/group', 17)}",
         }
         vpc = _make(state, scope, _VPC, f"vpc-{draw(seed, 17)}", outputs)
-        _make(
-            state, scope, _GROUP, group, {"name": "default", "description": "default VPC security group"}, vpc
-        )
+        implicit.make(state, vpc)
         _make(state, scope, _GATEWAY, f"igw-{draw(f'{seed}/gateway', 17)}", {}, vpc)
         zones = facts.zones(region)
         for zone, block in zip(zones, islice(_BLOCK.subnets(new_prefix=20), len(zones)), strict=False):
@@ -66,7 +63,7 @@ def _make(  # noqa: PLR0917 - the columns of a record
     state: State, scope: str, token: str, id: str, outputs: Properties, vpc: Record | None = None
 ) -> Record:
     account, _, region = scope.partition("/")
-    kind = {"Vpc": "vpc", "Subnet": "subnet", "SecurityGroup": "security-group"}
+    kind = {"Vpc": "vpc", "Subnet": "subnet"}
     leaf = kind.get(token.rpartition(":")[2], "internet-gateway")
     inside = {"vpcId": vpc} if vpc else {}
     filled = {

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rehearsal.accounts import ACCOUNT
+from rehearsal.aws import implicit
 from rehearsal.aws.site import DEFAULT_REGION, PACKAGE
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation.shape import identifiers
@@ -12,6 +13,7 @@ from rehearsal.core.emulation.templates import expand
 from rehearsal.core.model import Properties, Record
 from rehearsal.core.state import State
 
+_VPC = "aws:ec2/vpc:Vpc"
 _ARN = re.compile(r"arn:[a-z-]+:[a-z0-9-]+:(?P<region>[a-z0-9-]*):(?P<account>\d{12}):")
 
 
@@ -42,4 +44,6 @@ def _insert(state: State, one: Mapping[str, Any]) -> bool:
     )
     names = {str(given["name"])} if given.get("name") else set()
     state.issue(record, {*identifiers(row, "arn", key, outputs), *names})
+    if token == _VPC:
+        implicit.make(state, record)
     return True

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from rehearsal.aws import default_vpc, facts
+from rehearsal.aws import default_vpc, facts, network_parts
 from rehearsal.aws.service_keys import PREFIX, service_key
 from rehearsal.aws.site import MISSING, Site
 from rehearsal.aws.table import TABLE
@@ -19,7 +19,6 @@ _PROPERTIES = {
     "cidr": "cidrBlock",
     "group-name": "name",
     "group-id": "id",
-    "attachment.vpc-id": "vpcId",
     "availability-zone": "availabilityZone",
 }
 
@@ -79,29 +78,34 @@ def _fits(site: Site, record: Record, name: str, value: Any) -> bool:
         return default_vpc.is_default(site.state, record) is value
     if name in _MANNERS:
         return True
-    return bool((record.id if name == "id" else outputs.get(name)) == value)
+    if record.type.endswith(":RouteTable") and name in ("subnetId", "gatewayId"):
+        return any(one.get(name) == value for one in network_parts.associations(site, record))
+    own = name == "id" or (name in ("routeTableId", "dhcpOptionsId") and record.type != "aws:ec2/vpc:Vpc")
+    return bool((record.id if own else outputs.get(name)) == value)
 
 
 def _filtered(site: Site, record: Record, name: str, values: Iterable[Any]) -> bool:
     """One filter of the EC2 API; values may hold `*` and `?`. Source: its references, `Filter`."""
+    actual = [one for one in _values(site, record, name) if one is not None]
+    texts = [str(one).lower() if isinstance(one, bool) else str(one) for one in actual]
+    return any(fnmatch.fnmatchcase(text, str(value)) for text in texts for value in values)
+
+
+def _values(site: Site, record: Record, name: str) -> Iterable[Any]:
+    """The values of a resource that a filter of the EC2 API compares."""
     tags = record.outputs.get("tagsAll") or {}
-    actual: Any
-    if name.startswith("tag:"):
-        actual = tags.get(name.removeprefix("tag:"))
-    elif name == "tag-key":
-        return any(fnmatch.fnmatchcase(key, str(value)) for key in tags for value in values)
-    elif name in ("isDefault", "is-default", "default-for-az", "defaultForAz"):
-        actual = str(default_vpc.is_default(site.state, record)).lower()
-    elif name == "state":
-        actual = "available"
-    elif re.sub(r"-id$", "", name) == record.id.partition("-")[0]:
-        actual = record.id
-    else:
-        camel = re.sub(r"-(\w)", lambda match: match.group(1).upper(), name)
-        actual = record.outputs.get(_PROPERTIES.get(name, camel), record.id if name == "group-id" else None)
-    if isinstance(actual, bool):
-        actual = str(actual).lower()
-    return actual is not None and any(fnmatch.fnmatchcase(str(actual), str(value)) for value in values)
+    if name.startswith("tag"):
+        return tags if name == "tag-key" else [tags.get(name.removeprefix("tag:"))]
+    if name in ("isDefault", "is-default", "default-for-az", "defaultForAz"):
+        return [default_vpc.is_default(site.state, record)]
+    if name == "state":
+        return ["available"]
+    if "." in name or name == "default":
+        return network_parts.values(site, record, name)
+    if re.sub(r"-id$", "", name) == record.id.partition("-")[0] or name == network_parts.own_id(record):
+        return [record.id]
+    camel = re.sub(r"-(\w)", lambda match: match.group(1).upper(), name)
+    return [record.outputs.get(_PROPERTIES.get(name, camel), record.id if name == "group-id" else None)]
 
 
 def _shown(site: Site, record: Record) -> Properties:
@@ -116,6 +120,8 @@ def _shown(site: Site, record: Record) -> Properties:
         shown["cidrBlockAssociations"] = []
     if record.type == "aws:ec2/subnet:Subnet":
         shown["defaultForAz"] = default_vpc.is_default(site.state, record)
+    if record.type == network_parts.TABLE:
+        shown |= network_parts.of_table(site, record)
     return shown
 
 
@@ -193,8 +199,23 @@ def _cluster_versions(site: Site, args: Properties) -> Properties:
     return {**args, "id": site.region, "clusterVersions": rows}
 
 
-_ONE = ("vpc", "subnet", "securityGroup", "internetGateway", "routeTable", "natGateway", "vpcEndpoint")
-_MANY = {"getVpcs": "vpc", "getSubnets": "subnet", "getSecurityGroups": "securityGroup"}
+_ONE = (
+    "vpc",
+    "subnet",
+    "securityGroup",
+    "internetGateway",
+    "routeTable",
+    "natGateway",
+    "vpcEndpoint",
+    "vpcDhcpOptions",
+)
+_MANY = {
+    "getVpcs": "vpc",
+    "getSubnets": "subnet",
+    "getSecurityGroups": "securityGroup",
+    "getRouteTables": "routeTable",
+    "getNetworkAcls": "networkAcl",
+}
 
 
 def _token(kind: str) -> str:
@@ -204,6 +225,7 @@ def _token(kind: str) -> str:
 FUNCTIONS: Mapping[str, Function[Site]] = {
     **{f"ec2/get{kind[0].upper()}{kind[1:]}": one_of(_token(kind)) for kind in _ONE},
     **{f"ec2/{name}": many_of(_token(kind)) for name, kind in _MANY.items()},
+    "ec2/getRoute": network_parts.route,
     "iam/getPolicy": _policy,
     "kms/getKey": _key,
     "kms/getAlias": _alias,

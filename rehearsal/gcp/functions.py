@@ -1,16 +1,20 @@
 """Provider functions: lookups that create nothing."""
 
 import base64
-import ipaddress
+import json
+import zlib
 from collections.abc import Mapping
 
 from rehearsal.accounts import project_number
 from rehearsal.core.emulation.functions import Function, absent, answer
+from rehearsal.core.emulation.table import Row
 from rehearsal.core.emulation.templates import digits, draw
 from rehearsal.core.model import Properties, RefusalError
-from rehearsal.gcp import facts, iam_delay, service_agents
+from rehearsal.gcp import facts, iam_delay, implicit, service_agents
 from rehearsal.gcp.site import MISSING, Site
 from rehearsal.gcp.table import TABLE
+
+_ACCOUNT = "serviceaccount/account:Account"
 
 
 def answer_to(site: Site, args: Properties) -> Properties:
@@ -20,28 +24,31 @@ def answer_to(site: Site, args: Properties) -> Properties:
 
 def _read(site: Site, token: str, args: Properties) -> Properties:
     """Outputs of an emulated resource, found by name or id."""
-    row, kind = TABLE.rows[f"gcp:{token}"], token.rpartition(":")[2]
+    row = TABLE.rows[f"gcp:{token}"]
     keys = ("selfLink", "id", row.name, "name", "accountId", "secretId", "repositoryId", "instanceId")
     value = next((args[key] for key in keys if isinstance(args.get(key), str)), None)
     record = site.find(value, token)
     if record is not None:
         return {**args, **record.outputs, "id": record.id}
-    if kind in ("Network", "Subnetwork") and value in row.default_names:
-        return {**args, **_default(site, row.link.removesuffix("{id}"), kind)}
+    found = implicit.find(site, f"gcp:{token}", _whole(site, row, token, args, value))
+    if found is not None:
+        return {**args, **found.outputs, "id": found.id}
     raise absent(TABLE, token, value, MISSING)
 
 
-def _default(site: Site, link: str, kind: str) -> Properties:
-    """The default network of a new project, with one subnetwork per region."""
-    region = site.located.get("region", "us-central1")
-    network = f"projects/{site.project}/global/networks/default"
-    path = network if kind == "Network" else f"projects/{site.project}/regions/{region}/subnetworks/default"
-    start = int(ipaddress.IPv4Address("10.128.0.0")) + int(digits(region, 2)) % 64 * 2**16
-    cidr = f"{ipaddress.IPv4Address(start & ~0xFFFFF)}/20"
-    found: Properties = {"id": path, "name": "default", "selfLink": f"{link}{path}", "project": site.project}
-    if kind == "Network":
-        return {**found, "description": "Default network for the project", "gatewayIpv4": ""}
-    return {**found, "region": region, "network": f"{link}{network}", "ipCidrRange": cidr}
+def _whole(site: Site, row: Row, token: str, args: Properties, value: object) -> str:
+    """The id of what a lookup names; a region among the arguments is before its name."""
+    name = str(value)
+    if token == _ACCOUNT and "@" not in name:
+        return f"projects/{site.project}/serviceAccounts/{name}@{_domain(name)}"
+    region = args.get("region")
+    plain = isinstance(region, str) and "/" not in name and row.place == "region"
+    return implicit.canonical(row, site, f"{region}/{name}" if plain else name)
+
+
+def _domain(name: str) -> str:
+    """The domain of a default account, by the first part of its address."""
+    return "developer.gserviceaccount.com" if name.endswith("-compute") else "appspot.gserviceaccount.com"
 
 
 def _client(site: Site, args: Properties) -> Properties:
@@ -150,16 +157,25 @@ def _versions(site: Site, args: Properties) -> Properties:
 
 
 def _default_account(site: Site, args: Properties) -> Properties:
-    email = f"{project_number(site.project)}-compute@developer.gserviceaccount.com"
-    path = f"projects/{site.project}/serviceAccounts/{email}"
+    found = implicit.account(site, f"{site.number}-compute@developer.gserviceaccount.com")
+    return {} if found is None else {**found.outputs, "id": found.id, "project": site.project}
+
+
+def _app_engine_account(site: Site, args: Properties) -> Properties:
+    found = implicit.account(site, f"{site.project}@appspot.gserviceaccount.com")
+    return {} if found is None else {**found.outputs, "id": found.id, "project": site.project}
+
+
+def _networks(site: Site, args: Properties) -> Properties:
+    """The names of a project's networks, with the default one."""
+    implicit.find(site, implicit.NETWORK, f"projects/{site.project}/global/networks/default")
+    found = [one for one in site.all("compute/network:Network") if one.scope == site.project]
     return {
-        "id": path,
-        "name": path,
-        "email": email,
-        "member": f"serviceAccount:{email}",
+        **args,
+        "id": f"projects/{site.project}/global/networks",
         "project": site.project,
-        "displayName": "Compute Engine default service account",
-        "uniqueId": digits(email, 21),
+        "networks": sorted(one.name for one in found),
+        "selfLink": f"https://www.googleapis.com/compute/v1/projects/{site.project}/global/networks",
     }
 
 
@@ -205,13 +221,30 @@ def _homes(site: Site, args: Properties) -> Properties:
     return {**found, "fileShares": [found["fileShares"]]}
 
 
+def _policy(site: Site, args: Properties) -> Properties:
+    """An IAM policy as text; it asks nothing of the cloud."""
+    bindings: dict[str, dict[str, object]] = {}
+    members: dict[str, set[str]] = {}
+    for one in args.get("bindings") or ():
+        key = json.dumps([one.get("role"), one.get("condition")], sort_keys=True)
+        more = {"condition": one["condition"]} if one.get("condition") else {}
+        found = bindings.setdefault(key, {**more, "members": [], "role": one.get("role")})
+        members[key] = members.get(key, set()) | set(one.get("members") or ())
+        found["members"] = sorted(members[key])
+    text = json.dumps({"bindings": [bindings[key] for key in sorted(bindings)]}, separators=(",", ":"))
+    return {**args, "id": str(zlib.crc32(text.encode())), "policyData": text}
+
+
 FUNCTIONS: Mapping[str, Function[Site]] = {
     "organizations/getClientConfig": _client,
     "organizations/getProject": _project,
+    "organizations/getIAMPolicy": _policy,
     "projects/getProject": _projects,
     "compute/getZones": _zones,
     "compute/getImage": _image,
     "compute/getDefaultServiceAccount": _default_account,
+    "compute/getNetworks": _networks,
+    "appengine/getDefaultServiceAccount": _app_engine_account,
     "container/getEngineVersions": _versions,
     "storage/getProjectServiceAccount": _storage_agent,
     "filestore/getInstance": _homes,

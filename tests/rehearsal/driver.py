@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,32 @@ class Driver:
         call = self.call(token, name)
         checked, _ = self.cloud.check(call, old, inputs)
         return self.cloud.diff(call, key, old, outputs, checked)
+
+    def refresh(self, name: str) -> dict[str, Any] | None:
+        """The outputs that a read finds, which replace those of the state; None when it is gone."""
+        token, key, inputs, outputs = self.made[name]
+        call = replace(self.call(token, name), remembered=outputs)
+        found = self.cloud.read(call, key, inputs)
+        if found is None:
+            del self.made[name]
+            return None
+        self.made[name] = (token, key, *found)
+        return found[1]
+
+    def get(self, token: str, id: str) -> dict[str, Any] | None:
+        """The outputs of a resource of the cloud, as `get` of a program reads it; None without one."""
+        found = self.cloud.read(self.call(f"{self.package}:{token}", "got"), id, {})
+        return found and found[1]
+
+    def imported(self, token: str, name: str, id: str, /, **inputs: Any) -> Diff:
+        """The differences between a resource that exists and the program that imports it."""
+        call = self.call(f"{self.package}:{token}", name)
+        found = self.cloud.read(call, id, {})
+        assert found is not None, id
+        checked, failures = self.cloud.check(call, None, inputs)
+        assert failures == [], name
+        self.made[name] = (call.type, str(found[1].get("id", id)), checked, found[1])
+        return self.cloud.diff(call, id, *found, checked)
 
     def delete(self, name: str) -> None:
         token, key, _, outputs = self.made[name]

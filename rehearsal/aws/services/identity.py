@@ -8,6 +8,12 @@ from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.model import Properties, Record
 
+# List of a role -> type of resource that is one of its entries.
+_LISTED = {
+    "managedPolicyArns": "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+    "inlinePolicies": "aws:iam/rolePolicy:RolePolicy",
+}
+
 
 def _role_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
     """The trust policy as text, as IAM returns it."""
@@ -16,11 +22,15 @@ def _role_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties
 
 
 def _role_deleting(site: Site, role: Record) -> None:
-    """`forceDetachPolicies` detaches before the deletion."""
-    if role.outputs.get("forceDetachPolicies"):
-        for use in site.state.users(role):
-            if use.user.type == "aws:iam/rolePolicyAttachment:RolePolicyAttachment":
-                site.state.remove(use.user)
+    """Detach all of a kind that the role itself lists, or everything where that is forced.
+
+    Source: hashicorp/terraform-provider-aws internal/service/iam/role.go (DeleteRole).
+    """
+    forced = role.outputs.get("forceDetachPolicies")
+    gone = {token for name, token in _LISTED.items() if forced or role.outputs.get(name)}
+    for use in site.state.users(role):
+        if use.user.type in gone:
+            site.state.remove(use.user)
 
 
 def _alias_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:

@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 
-from rehearsal.aws import facts
+from rehearsal.aws import facts, implicit
 from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, Record
-
-_GROUP = "ec2/securityGroup:SecurityGroup"
 
 
 def _vpc_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
@@ -16,9 +14,8 @@ def _vpc_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties)
 
 
 def _vpc_created(site: Site, vpc: Record) -> None:
-    """Create the default group of the VPC, which is deleted with it."""
-    group = vpc.outputs["defaultSecurityGroupId"]
-    site.hidden(vpc, _GROUP, group, {"name": "default", "vpcId": vpc.id, "id": group}, {group})
+    """Create the route table, network ACL and security group of the VPC, which are deleted with it."""
+    implicit.make(site.state, vpc)
 
 
 def _subnet_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:

@@ -13,11 +13,11 @@ from rehearsal.core.emulation.refusals import (
     refuse_duplicate,
     refuse_kept,
     refuse_protected,
-    refuse_taken,
     refuse_used,
+    store,
 )
 from rehearsal.core.emulation.replacing import replacing
-from rehearsal.core.emulation.shape import fill_in, foreseen, identifiers, is_programs, ordered
+from rehearsal.core.emulation.shape import fill_in, foreseen, identifiers, importable, is_programs, ordered
 from rehearsal.core.emulation.site import Hooks, S
 from rehearsal.core.emulation.table import Row, Table
 from rehearsal.core.in_flight import InFlight
@@ -190,7 +190,7 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         self, site: S, inputs: Properties, called: Properties
     ) -> tuple[str, Properties, Record | None]:
         """Id, outputs and record of a new resource; a preview has no id and no record."""
-        call, row, hooks = site.call, self._row(site.call), self._hooks(site.call)
+        row, hooks = self._row(site.call), self._hooks(site.call)
         with self._state.transaction():
             used = self.resolve(site, row, inputs)
             self._admit(site, row, inputs)
@@ -199,26 +199,20 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
             refuse_kept(site, row, identifier, outputs, self.exists)
             if site.preview:
                 return "", self._preview_of(row, inputs, outputs), None
-            refuse_taken(site, row, identifier, outputs, self.exists)
-            record = self._state.insert(
-                package=self.package,
-                type=call.type,
-                scope=site.scope,
-                id=identifier,
-                urn=call.urn,
-                name=row.display_name(outputs),
-                inputs=inputs,
-                outputs=outputs,
-            )
+            record = store(site, row, identifier, inputs, outputs, self.exists)
             self._settle(row, record, used)
             if hooks.created is not None:
                 hooks.created(site, record)
         return identifier, outputs, record
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
-        """The resource in the state, whichever engine made it."""
-        record = self._get(self.site(call, inputs), id)
-        return None if record is None else (record.inputs, record.outputs)
+        """The resource in the state, whichever engine made it; its id where `id` is a short form of it."""
+        site = self.site(call, inputs)
+        record = self._get(site, id)
+        if record is None:
+            return None
+        inputs, outputs = self._seen(site, record)
+        return inputs, outputs if record.id == id else {**outputs, "id": record.id}
 
     def update(
         self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
@@ -285,6 +279,12 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         found = [one for one in self._state.issued(id) if one.id == id and one.type == site.call.type]
         here = [one for one in found if one.scope == site.scope]
         return next(iter(here or (one for one in found if site.reaches(one))), None)
+
+    def _seen(self, site: S, record: Record) -> tuple[Properties, Properties]:
+        """Inputs and outputs of a resource that is read; one that no program made has the inputs for one."""
+        if record.inputs or record.urn:
+            return record.inputs, record.outputs
+        return importable(self._schemas.resource(record.type), self._row(site.call), record), record.outputs
 
     def _admit(self, site: S, row: Row, inputs: Properties, record: Record | None = None) -> None:
         refuse_duplicate(site, row, inputs, record, self.exists)

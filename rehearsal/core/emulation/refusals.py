@@ -1,4 +1,4 @@
-"""Refusals by the columns of a row: names that are taken, and deletions."""
+"""Refusals by the columns of a row: names that are taken, unless a create is a PUT, and deletions."""
 
 import time
 from datetime import UTC, datetime
@@ -12,10 +12,12 @@ from rehearsal.core.properties import at
 # Names that stay reserved after the deletion of their resource: document space; keys are from `_kept_key`.
 _KEPT = "kept"
 _DAY_S = 86_400
+# Code and message of rows without their own.
+Usual = tuple[str, str]
 
 
 def refuse_duplicate(
-    site: BaseSite, row: Row, inputs: Properties, record: Record | None, usual: tuple[str, str]
+    site: BaseSite, row: Row, inputs: Properties, record: Record | None, usual: Usual
 ) -> None:
     """Refuse properties `row.unique` that another resource has; `record` is the resource of an update."""
     values = [at(inputs, name) for name in row.unique]
@@ -30,14 +32,37 @@ def refuse_duplicate(
             raise _exists(site, row, {**inputs, "id": other.id}, row.exists or usual, _owner(other))
 
 
-def refuse_taken(site: BaseSite, row: Row, id: str, outputs: Properties, usual: tuple[str, str]) -> None:
-    """Refuse an id that another resource of the type has."""
-    other = site.state.get(site.package, row.token, site.scope, id)
-    if other is not None:
+def store(  # noqa: PLR0917 - the columns of a record
+    site: BaseSite, row: Row, id: str, inputs: Properties, outputs: Properties, usual: Usual
+) -> Record:
+    """Keep a new resource; where a create writes to what exists (`row.put`), both are one object.
+
+    Raises RefusalError when another of the type has its id.
+    """
+    call, other = site.call, site.state.get(site.package, row.token, site.scope, id)
+    if other is None:
+        return site.state.insert(
+            package=site.package,
+            type=call.type,
+            scope=site.scope,
+            id=id,
+            urn=call.urn,
+            name=row.display_name(outputs),
+            inputs=inputs,
+            outputs=outputs,
+        )
+    if not row.put or (row.put_same and other.inputs != inputs):
         raise _exists(site, row, {**outputs, "id": id}, row.exists or usual, _owner(other))
+    both = f"it is the same object as {other.urn}" if other.urn not in ("", call.urn) else "it exists already"
+    site.call.log(
+        "warning",
+        f"{row.token} {id}: {both}. {row.put}: the last one that is written counts, and the deletion of one "
+        "deletes it for both.",
+    )
+    return site.state.replace(other, inputs=inputs, outputs=outputs)
 
 
-def refuse_kept(site: BaseSite, row: Row, id: str, outputs: Properties, usual: tuple[str, str]) -> None:
+def refuse_kept(site: BaseSite, row: Row, id: str, outputs: Properties, usual: Usual) -> None:
     """Refuse a name that a deleted resource of the type still reserves, also in a preview."""
     kept = row.kept
     found = site.state.document(_KEPT, _kept_key(row, site.scope, id, outputs)) if kept else None

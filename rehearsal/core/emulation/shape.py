@@ -5,7 +5,8 @@ from typing import Any
 
 from rehearsal.core.emulation.table import Row
 from rehearsal.core.emulation.templates import expand, placeholders_of
-from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.model import UNKNOWN, Properties, Record
+from rehearsal.core.schema import ResourceSchema
 
 
 def fill_in(row: Row, link: str, seed: str, outputs: Properties, values: Mapping[str, Any]) -> str:
@@ -37,6 +38,19 @@ def identifiers(row: Row, link: str, id: str, outputs: Properties) -> set[str]:
     """The values by which others may refer to a resource."""
     values = [id, outputs.get(link), *(outputs.get(name) for name in row.issues)]
     return {value for value in values if isinstance(value, str) and value}
+
+
+def importable(schema: ResourceSchema | None, row: Row, record: Record) -> Properties:
+    """The inputs by which a program would make a resource as it is: those that are required or not usual."""
+    found = {}
+    for name, one in (schema.inputs if schema else {}).items():
+        value = record.outputs.get(name)
+        usual = schema is not None and (
+            name in schema.computed or value in (row.defaults.get(name), "", [], {})
+        )
+        if value is not None and (one.required or not usual):
+            found[name] = value
+    return found
 
 
 def foreseen(given: Any, computed: Any) -> Any:

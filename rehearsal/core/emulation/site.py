@@ -38,11 +38,15 @@ class BaseSite:
         raise NotImplementedError
 
     def find(self, value: object, *types: str) -> Record | None:
-        """The resource of one of `types` (without the package) that is known under `value` here, or None."""
+        """The resource of one of `types` (without the package) that is known under `value` here, or None.
+
+        One whose id it is comes before one that only names it.
+        """
         if not isinstance(value, str):
             return None
         wanted = {f"{self.package}:{token}" for token in types}
-        return next((one for one in self.state.issued(value) if one.type in wanted and self.sees(one)), None)
+        found = (one for one in self.state.issued(value) if one.type in wanted and self.sees(one))
+        return min(found, key=lambda one: one.id != value, default=None)
 
     def sees(self, record: Record) -> bool:
         """Return whether a program can refer to a resource from here."""

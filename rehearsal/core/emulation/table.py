@@ -18,6 +18,8 @@ Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates ar
 - `refs`: property path -> type it refers to; `default_names`: prefixes of names that exist without a program.
 - `missing`, `exists`: code and message of the service when one does not exist, or exists already.
 - `unique`: properties that no two may share (without it: the id).
+- `put`: why a create of what exists is no error: it writes to the same object; `put_same`: only with the same
+  inputs.
 - `defaults`: values that the service fills in.
 - `protected`: a property that forbids the deletion while it is true, with the code and message.
 - `kept`: `why` a name stays reserved after the deletion, for how many `days` (a number, or the property that
@@ -64,6 +66,8 @@ class Row:
     missing: tuple[str, str] | None = None
     exists: tuple[str, str] | None = None
     unique: tuple[str, ...] = ()
+    put: str = ""
+    put_same: bool = False
     defaults: Properties = field(default_factory=dict)
     outputs: Mapping[str, Any] = field(default_factory=dict)
     issues: tuple[str, ...] = ()

@@ -35,6 +35,20 @@ def test_a_network_made_outside_of_the_rehearsal(aws: Driver) -> None:
         aws.create("ec2/subnet:Subnet", "outside", **{**SUBNET, "cidrBlock": "10.8.0.0/24"})
 
 
+def test_what_exists_is_imported(aws: Driver) -> None:
+    outputs = {"cidrBlock": "10.9.0.0/16", "tags": {"team": "a"}, "tagsAll": {"team": "a"}}
+    existing(aws, {"type": "aws:ec2/vpc:Vpc", "id": VPC, "outputs": outputs})
+    same = {"cidrBlock": "10.9.0.0/16", "tags": {"team": "a"}}
+    assert aws.imported("ec2/vpc:Vpc", "vpc", VPC, **same).changed == ()
+    assert aws.imported("ec2/vpc:Vpc", "vpc", VPC, **{**same, "tags": {}}).changed == ("tags.team",)
+    found = aws.imported("ec2/vpc:Vpc", "vpc", VPC, **{**same, "cidrBlock": "10.8.0.0/16"})
+    assert found.replaces == ("cidrBlock",)
+    group = aws.get("ec2/vpc:Vpc", VPC)
+    assert group is not None
+    aws.delete("vpc")
+    assert aws.state.count() == 0
+
+
 def test_an_id_alone_is_enough(aws: Driver) -> None:
     existing(aws, {"type": "aws:ec2/vpc:Vpc", "id": VPC})
     aws.create("ec2/subnet:Subnet", "subnet", **SUBNET)

@@ -63,6 +63,14 @@ BASES: dict[str, dict[str, Any]] = {
     },
     "ec2/securityGroup:SecurityGroup": {"name": "web", "vpcId": "$vpc"},
     "vpc/securityGroupIngressRule:SecurityGroupIngressRule": _RULE_OF_GROUP,
+    "ec2/securityGroupRule:SecurityGroupRule": {
+        "type": "ingress",
+        "securityGroupId": "$efa",
+        "protocol": "tcp",
+        "fromPort": 443,
+        "toPort": 443,
+        "cidrBlocks": ["10.0.0.0/8"],
+    },
     "lb/loadBalancer:LoadBalancer": {"subnets": ["$a", "$b"], "securityGroups": ["$efa"], "internal": True},
     "lb/targetGroup:TargetGroup": {"vpcId": "$vpc", "port": 30050, "protocol": "HTTP"},
     "lb/listener:Listener": {
