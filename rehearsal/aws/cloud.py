@@ -1,15 +1,17 @@
 """The emulated AWS cloud: accounts, names, tags and errors of AWS."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from infra.discovery import gathered
-from rehearsal.aws import functions, references
+from rehearsal.aws import functions, owners, references
 from rehearsal.aws.rules import BOOK
 from rehearsal.aws.site import MISSING, Site, site_of
 from rehearsal.aws.table import TABLE, canonical
-from rehearsal.core.emulation.cloud import TableCloud
+from rehearsal.core.emulation.entries import Relation
 from rehearsal.core.emulation.functions import asking
+from rehearsal.core.emulation.owners import OwnersCloud
 from rehearsal.core.emulation.shape import labels_over
 from rehearsal.core.emulation.table import Row
 from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Properties, ProviderInstance, Record
@@ -18,7 +20,7 @@ from rehearsal.core.properties import decoded
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 
 
-class EmulatedAws(TableCloud[Site]):
+class EmulatedAws(OwnersCloud[Site]):
     """Serves every aws provider of every engine; thread-safe."""
 
     table, link, labels = TABLE, "arn", ("tagsAll",)
@@ -74,6 +76,10 @@ class EmulatedAws(TableCloud[Site]):
         """Names, too; a name in another region does not conflict."""
         name = row.display_name(outputs)
         return super().identifiers(row, id, outputs) | ({name} if name else set())
+
+    def relations_of(self, token: str) -> Sequence[Relation]:
+        """See `OwnersCloud`."""
+        return owners.relations_of(token)
 
     def replaces(self, row: Row, path: str, old: Properties, new: Properties) -> bool:
         """A change of the region replaces every resource."""

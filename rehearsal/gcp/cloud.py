@@ -1,12 +1,13 @@
 """The emulated Google Cloud: projects, locations, labels and errors."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from infra.discovery import gathered
-from rehearsal.core.emulation.cloud import TableCloud
+from rehearsal.core.emulation.entries import Relation
 from rehearsal.core.emulation.functions import asking
+from rehearsal.core.emulation.owners import OwnersCloud
 from rehearsal.core.emulation.refusals import refuse_protected
 from rehearsal.core.emulation.shape import labels_over
 from rehearsal.core.emulation.table import Row
@@ -20,7 +21,7 @@ from rehearsal.core.model import (
     RefusalError,
 )
 from rehearsal.core.properties import at, decoded, join
-from rehearsal.gcp import functions, references
+from rehearsal.gcp import functions, implicit, owners, references
 from rehearsal.gcp.rules import BOOK
 from rehearsal.gcp.site import MISSING, Site, places_of, project_of, site_of
 from rehearsal.gcp.table import TABLE
@@ -30,7 +31,7 @@ _LABELLED = "goog-pulumi-provisioned"
 _POLICY = "deletionPolicy"
 
 
-class EmulatedGcp(TableCloud[Site]):
+class EmulatedGcp(OwnersCloud[Site]):
     """Serves every gcp provider of every engine; thread-safe."""
 
     table, link, labels = TABLE, "selfLink", ("effectiveLabels", "pulumiLabels")
@@ -81,6 +82,10 @@ class EmulatedGcp(TableCloud[Site]):
             failures.append(CheckFailure(row.place, reason))
         return failures
 
+    def relations_of(self, token: str) -> Sequence[Relation]:
+        """See `OwnersCloud`."""
+        return owners.relations_of(token)
+
     def replaces(self, row: Row, path: str, old: Properties, new: Properties) -> bool:
         """See `TableCloud`; a new block also brings the properties in it."""
         if super().replaces(row, path, old, new):
@@ -102,6 +107,19 @@ class EmulatedGcp(TableCloud[Site]):
     def settings_for(self, record: Record) -> Properties:
         """Provider settings with the resource's own project and location."""
         return {name: record.outputs.get(name) for name in ("project", "region", "zone")}
+
+    def _get(self, site: Site, id: str) -> Record | None:
+        """Also under a short form of the id, and what a project has from the beginning."""
+        found = super()._get(site, id)
+        if found is None:
+            whole = implicit.canonical(self._row(site.call), site, id)
+            found = super()._get(site, whole) if whole != id else None
+            found = found or implicit.find(site, site.call.type, whole)
+        return found
+
+    def _compute(self, site: Site, row: Row, inputs: Properties) -> tuple[str, Properties]:
+        key, outputs = super()._compute(site, row, inputs)
+        return key + owners.suffix(row.token, inputs), outputs
 
 
 def _paths(value: Any, path: str) -> Iterator[str]:
