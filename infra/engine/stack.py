@@ -186,6 +186,11 @@ class EngineStack:
             self._stack = automation.select_stack(name, work_dir=str(work_dir), opts=options)
 
     @property
+    def name(self) -> str:
+        """The name of the stack."""
+        return self._name
+
+    @property
     def project(self) -> str:
         """The name of the Pulumi project."""
         return str(self._stack.workspace.project_settings().name)

@@ -35,7 +35,7 @@ class RandomCloud(HelperCloud):
     """See `model.EmulatedCloud`."""
 
     def __init__(self, state: State, schemas: Schemas, home: Path) -> None:
-        super().__init__(schemas, _MAKERS, {})
+        super().__init__(schemas, MAKERS, {})
 
 
 def _text(inputs: Properties) -> tuple[str, Properties]:
@@ -162,7 +162,7 @@ def _adopt_bytes(id: str) -> Properties:
     return {"length": len(drawn), **_byte_forms(drawn)}
 
 
-_MAKERS: Mapping[str, Maker] = {
+MAKERS: Mapping[str, Maker] = {
     f"random:index/{name[0].lower()}{name[1:]}:{name}": maker
     for name, maker in {
         "RandomString": Maker(_string, _TEXT_DEFAULTS, adopt=_adopt_text),

@@ -16,7 +16,7 @@ class TlsCloud(HelperCloud):
     """See `model.EmulatedCloud`."""
 
     def __init__(self, state: State, schemas: Schemas, home: Path) -> None:
-        super().__init__(schemas, _MAKERS, _FUNCTIONS)
+        super().__init__(schemas, MAKERS, _FUNCTIONS)
 
 
 def _public_key(args: Properties) -> Properties:
@@ -26,7 +26,7 @@ def _public_key(args: Properties) -> Properties:
 
 
 _FUNCTIONS: Mapping[str, Callable[[Properties], Properties]] = {"getPublicKey": _public_key}
-_MAKERS: Mapping[str, Maker] = {
+MAKERS: Mapping[str, Maker] = {
     "tls:index/privateKey:PrivateKey": Maker(keys.make, {"rsaBits": 2048, "ecdsaCurve": "P224"}),
     "tls:index/certRequest:CertRequest": Maker(certificates.request),
     "tls:index/selfSignedCert:SelfSignedCert": Maker(

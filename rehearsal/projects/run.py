@@ -3,9 +3,10 @@
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from pulumi.automation.events import EngineEvent, OpType
+from pulumi.automation.events import EngineEvent
 
 from infra.engine.console import new_console
 from infra.engine.install import Cli, require
@@ -14,11 +15,12 @@ from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.errors import Problem, UserError
 from rehearsal.client import Rehearsal
 from rehearsal.core.packages import PACKAGES
-from rehearsal.projects import dependencies, homes
-from rehearsal.projects import report as reports
+from rehearsal.projects import assertions, dependencies, homes
 from rehearsal.projects import workspace as workspaces
+from rehearsal.projects.assertions import Assertions
 from rehearsal.projects.project import PYTHON, PulumiProject, read
-from rehearsal.projects.report import ProjectReport
+from rehearsal.projects.reports import Form, forms, text
+from rehearsal.projects.reports.model import DESTROY, UNCHANGED, UP, ProjectReport, RehearsalStep
 from rehearsal.projects.workspace import Workspace
 from rehearsal.recovery import alone
 
@@ -29,16 +31,30 @@ class _InterruptedError(Exception):
     """Ctrl-C ended a step."""
 
 
-def run(folder: Path, stack: str, settings: Sequence[str], arguments: Sequence[str]) -> int:
+@dataclass(frozen=True)
+class Options:
+    """Options of a rehearsal besides the Pulumi command."""
+
+    stack: str = ""
+    settings: Sequence[str] = ()
+    report: Form = "text"
+    """Form of the report; others than text go to the standard output alone."""
+    assertions: Path | None = None
+    """A file of assertions; None: `rehearsal.yaml` of the project, if there is one."""
+
+
+def run(folder: Path, options: Options, arguments: Sequence[str]) -> int:
     """Run a Pulumi command on the project, or without one: up, up again, destroy. Returns the exit code."""
+    _refuse_report(options, arguments)
     project = read(folder)
+    asserted = assertions.read(options.assertions) if options.assertions else assertions.of_project(folder)
     if project.language == PYTHON:
         _refuse_missing(project)
-    rehearsal, cli, stack = homes.of_project(project), require(), project.choose(stack)
+    rehearsal, cli, stack = homes.of_project(project), require(), project.choose(options.stack)
     workspace = workspaces.of_project(project, stack, rehearsal, cli.path)
-    for setting in settings:
+    for setting in options.settings:
         _set(cli, workspace, setting)
-    console = new_console()
+    console = new_console(stderr=options.report != "text")
     for line in workspace.notes:
         console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
     with alone(rehearsal, project.name, stack):
@@ -48,11 +64,36 @@ def run(folder: Path, stack: str, settings: Sequence[str], arguments: Sequence[s
                 command, cwd=workspace.folder, env=workspace.variables, check=False
             ).returncode
         try:
-            report = _life(project, EngineStack(stack, workspace.variables, workspace.folder), rehearsal)
+            engine = EngineStack(stack, workspace.variables, workspace.folder)
+            report = _life(project, engine, rehearsal, to_stderr=options.report != "text")
         except _InterruptedError:
             return INTERRUPTED_EXIT_CODE
-    reports.show(console, project, report)
+    return _reported(project, report, options, asserted)
+
+
+def _reported(
+    project: PulumiProject, report: ProjectReport, options: Options, asserted: Assertions | None
+) -> int:
+    """Judge the assertions and write the report; returns the exit code."""
+    # Where `up` failed, assertions about its end would only repeat that.
+    if asserted is not None and report.steps[0].outcome and report.steps[0].outcome.succeeded:
+        report.assertions = assertions.judge(asserted, report.observed)
+    report.requires = dependencies.other_versions(project.folder)
+    if options.report == "text":
+        text.show(new_console(), project.folder, report)
+    else:
+        sys.stdout.write(forms.write(report, options.report) + "\n")
     return 0 if report.passed else 1
+
+
+def _refuse_report(options: Options, arguments: Sequence[str]) -> None:
+    given = {"--report": options.report != "text", "--assertions": options.assertions is not None}
+    rule, fix = "is an option of the whole rehearsal", "Leave out the Pulumi command after `--`."
+    problems = [
+        Problem(name, None, rule, fix, code="option-conflict") for name, is_given in given.items() if is_given
+    ]
+    if problems and arguments:
+        raise UserError(problems)
 
 
 def _refuse_missing(project: PulumiProject) -> None:
@@ -85,39 +126,36 @@ def _set(cli: Cli, workspace: Workspace, setting: str) -> None:
         raise UserError([Problem("--config", setting, rule, fix, code="config-refused-by-pulumi")])
 
 
-def _life(project: PulumiProject, engine: EngineStack, rehearsal: Rehearsal) -> ProjectReport:
+def _life(
+    project: PulumiProject, engine: EngineStack, rehearsal: Rehearsal, *, to_stderr: bool
+) -> ProjectReport:
     """Create, check that a second update changes nothing, and delete, also after an error."""
-    types: set[str] = set()
-    unsteady: list[str] = []
-    up = _step(engine, f"up {project.name}", engine.up, types, [])
-    again = _step(engine, "unchanged up", engine.up, types, unsteady) if up.succeeded else None
-    down = _step(engine, "destroy", engine.destroy, types, [])
+    up, again, down = RehearsalStep(UP), RehearsalStep(UNCHANGED), RehearsalStep(DESTROY)
+    _watch(engine, up, f"up {project.name}", engine.up, to_stderr=to_stderr)
+    if up.outcome and up.outcome.succeeded:
+        _watch(engine, again, UNCHANGED, engine.up, to_stderr=to_stderr)
+    _watch(engine, down, DESTROY, engine.destroy, to_stderr=to_stderr)
     left = rehearsal.count(f"::{project.name}::")
-    return ProjectReport(project.name, up, again, down, types, left, unsteady)
+    return ProjectReport(project.name, engine.name, (up, again, down), left)
 
 
-def _step(
+def _watch(
     engine: EngineStack,
+    step: RehearsalStep,
     title: str,
     operation: Callable[[OnEvent], OperationOutcome],
-    types: set[str],
-    changes: list[str],
-) -> OperationOutcome:
-    """Run an operation; collect resource types and changes with their differences."""
+    *,
+    to_stderr: bool,
+) -> None:
+    """Run an operation; the step gets its events and its outcome."""
 
     def run(on_event: OnEvent) -> OperationOutcome:
         def take(event: EngineEvent) -> None:
-            if event.resource_pre_event:
-                made = event.resource_pre_event.metadata
-                types.add(made.type)
-                if made.op in (OpType.CREATE, OpType.UPDATE, OpType.REPLACE, OpType.DELETE):
-                    differing = f" ({', '.join(made.diffs)})" if made.diffs else ""
-                    changes.append(f"{made.op.value} {made.urn.rpartition('::')[2]}{differing}")
+            step.take(event)
             on_event(event)
 
         return operation(take)
 
-    outcome = watched(engine, title, run)
-    if outcome.interrupted:
+    step.outcome = watched(engine, title, run, to_stderr=to_stderr)
+    if step.outcome.interrupted:
         raise _InterruptedError
-    return outcome

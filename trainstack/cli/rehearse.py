@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rehearsal.projects.reports import Form
 from trainstack.cli.stack import AnyStack, or_default
 
 app = typer.Typer(help="The emulated clouds on this machine.", no_args_is_help=True)
@@ -48,14 +49,37 @@ Settings = Annotated[
 ]
 
 
+Report = Annotated[
+    Form,
+    typer.Option(
+        "--report", help="Form of the report: text and html for people, json for programs, junit for CI."
+    ),
+]
+AssertionFile = Annotated[
+    Path | None,
+    typer.Option("--assertions", help="Default: rehearsal.yaml of DIR, if it exists.", metavar="FILE"),
+]
+
+
 @app.command()
 def run(
-    folder: Folder, arguments: Arguments = None, stack: ProjectStack = "", config: Settings = None
+    folder: Folder,
+    arguments: Arguments = None,
+    *,
+    stack: ProjectStack = "",
+    config: Settings = None,
+    report: Report = "text",
+    assertions: AssertionFile = None,
 ) -> None:
-    """Rehearse any Pulumi project in Python, TypeScript or Go: aws, gcp, kubernetes, random and tls."""
+    """Rehearse any Pulumi project in Python, TypeScript or Go: aws, gcp, kubernetes, random and tls.
+
+    Creates its resources, checks that a second `up` changes nothing and that its assertions hold, and deletes
+    them. Exits with 1 where a step fails, a resource changes or is left, or an assertion does not hold.
+    """
     from rehearsal.projects import run as project_run  # noqa: PLC0415
 
-    raise typer.Exit(project_run.run(folder, stack, config or (), arguments or ()))
+    options = project_run.Options(stack, config or (), report, assertions)
+    raise typer.Exit(project_run.run(folder, options, arguments or ()))
 
 
 Urn = Annotated[str, typer.Argument(metavar="URN", help="A URN, or a name that only one resource has.")]

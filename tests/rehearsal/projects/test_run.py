@@ -21,7 +21,10 @@ from rehearsal.projects import coverage, dependencies, stack_file
 from rehearsal.projects import project as projects
 from rehearsal.projects import run as project_run
 from rehearsal.projects import workspace as workspaces
-from rehearsal.projects.report import ProjectReport, show
+from rehearsal.projects.coverage import Standing
+from rehearsal.projects.reports.model import UP, ProjectReport, RehearsalStep
+from rehearsal.projects.reports.text import show
+from tests.trainstack.cli.command import checked
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -41,13 +44,24 @@ def fingerprint(folder: Path) -> dict[str, str]:
     return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-@pytest.mark.parametrize("name", ["website", "certificates"])
-def test_a_program_passes_and_its_folder_is_not_touched(rehearsal: Rehearsal, name: str) -> None:
-    before = fingerprint(PROGRAMS / name)
-    done = run(rehearsal, name)
+def test_a_program_passes_and_its_folder_is_not_touched(rehearsal: Rehearsal) -> None:
+    before = fingerprint(PROGRAMS / "certificates")
+    done = run(rehearsal, "certificates")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{name} passes" in done.stdout
-    assert fingerprint(PROGRAMS / name) == before
+    assert "certificates passes" in done.stdout
+    assert fingerprint(PROGRAMS / "certificates") == before
+
+
+def test_assertions_of_a_project_decide_and_are_reported(rehearsal: Rehearsal) -> None:
+    before = fingerprint(PROGRAMS / "website")
+    done = run(rehearsal, "website", "--report", "json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = checked(done.stdout)
+    assert [one["result"] for one in found["steps"]] == ["done"] * 3 and found["left_behind"] == 0
+    assert len(found["assertions"]) == 7 and all(one["passed"] for one in found["assertions"])
+    assert {"type": "aws:ec2/instance:Instance", "resources": 1} in found["emulation"]["emulated"]
+    assert found["emulation"]["unknown"] == []
+    assert fingerprint(PROGRAMS / "website") == before
 
 
 def test_pulumi_commands_config_and_stack_references(rehearsal: Rehearsal) -> None:
@@ -86,7 +100,7 @@ def test_changes_of_an_unchanged_program_are_listed(rehearsal: Rehearsal, tmp_pa
     (tmp_path / "p" / "__main__.py").write_text(text)
     done = run(rehearsal, str(tmp_path / "p"))
     assert done.returncode == 1
-    assert "replace id (keepers)" in done.stdout
+    assert "replace id (keepers.now)" in done.stdout
 
 
 def project(folder: Path, text: str, **files: str) -> projects.PulumiProject:
@@ -155,10 +169,10 @@ def test_a_dynamic_provider_is_run_by_the_python_of_the_rehearsal(
 
 
 def test_a_reference_to_another_organization_says_what_to_write(tmp_path: Path) -> None:
-    found = project(tmp_path, "name: x\nruntime: python\n")
     failed = OperationOutcome(succeeded=False, errors=["organization name must be 'organization'"])
     printed = io.StringIO()
-    show(Console(file=printed, width=1000), found, ProjectReport("x", failed, None, failed))
+    report = ProjectReport("x", "dev", [RehearsalStep(UP, failed)])
+    show(Console(file=printed, width=1000), tmp_path, report)
     assert "get_organization()" in printed.getvalue()
 
 
@@ -212,6 +226,23 @@ def test_missing_emulations_are_listed() -> None:
     assert coverage.lacking(errors) == ["function aws:ec2/getSpotPrice:getSpotPrice", "package docker"]
     seen = {"aws:ec2/vpc:Vpc", "aws:appsync/resolver:Resolver", "gcp:compute/network:Network"}
     seen |= {"gcp:cloudfunctions/function:Function", "kubernetes:core/v1:Pod"}
-    assert coverage.by_schema_only(seen) == [
-        "aws:appsync/resolver:Resolver", "gcp:cloudfunctions/function:Function"
-    ]  # fmt: skip
+    known = coverage.standings(dict.fromkeys(seen, 2))
+    assert known[Standing.SCHEMA_ONLY] == {
+        "aws:appsync/resolver:Resolver": 2, "gcp:cloudfunctions/function:Function": 2,
+    }  # fmt: skip
+    assert known[Standing.UNKNOWN] == {} and len(known[Standing.EMULATED]) == 3
+
+
+@pytest.mark.parametrize(
+    ("token", "standing"),
+    [
+        ("aws:s3/bucketV2:BucketV2", Standing.EMULATED),
+        ("aws:ec2/nothing:Nothing", Standing.UNKNOWN),
+        ("docker:index/image:Image", Standing.UNKNOWN),
+        ("random:index/randomId:RandomId", Standing.EMULATED),
+        ("random:index/other:Other", Standing.UNKNOWN),
+        ("kubernetes:example.org/v1:Widget", Standing.SCHEMA_ONLY),
+    ],
+)
+def test_what_is_known_of_a_type(token: str, standing: Standing) -> None:
+    assert coverage.standing(token) is standing
