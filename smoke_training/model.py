@@ -68,6 +68,12 @@ class Measured:
     reason: str | None = None
     detail: Mapping[str, object] = field(default_factory=dict)
 
+    @classmethod
+    def count(cls, found: int, unit: str, n: int, of: str = "", **detail: object) -> Self:
+        """A number of faults in `n` looks; `of` says what is counted."""
+        estimator = f"count of {of}" if of else "count"
+        return cls(value=float(found), unit=unit, n=n, estimator=estimator, detail=detail)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
@@ -127,6 +133,12 @@ class Check:
     def skipped(cls, why: str, id: str = "") -> Self:
         """A check that is not applicable here, and gates nothing."""
         return cls(id=id, status=Verdict.SKIPPED, message=why, required=False)
+
+    @classmethod
+    def reported(cls, message: str, why: str, measured: Measured) -> Self:
+        """A figure that gates nothing; `why` it cannot be judged."""
+        expected = Expected.unknown(f"{why}; reported, not judged")
+        return cls(status=Verdict.SKIPPED, message=message, measured=measured, expected=expected)
 
     @property
     def short_id(self) -> str:

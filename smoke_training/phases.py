@@ -9,7 +9,7 @@ from dataclasses import dataclass
 QUICK, FULL, BURN = "quick", "full", "burn"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ValidationPhase:
     """One phase; `quick_s` is None for a phase of full runs only, both are for one of burns."""
 
@@ -24,34 +24,22 @@ class ValidationPhase:
         return (self.quick_s if depth == QUICK else self.full_s) or 0.0
 
 
+# Budgets of quick and of full runs; that of a burn is the plan's.
 PHASES: tuple[ValidationPhase, ...] = (
-    ValidationPhase(name="world", what="all ranks join, alike", quick_s=8, full_s=8),
-    ValidationPhase(
-        name="fitness", what="a fixed spin on every rank: noise of the machines", quick_s=2, full_s=3
-    ),
-    ValidationPhase(
-        name="gpus", what="a matrix product on every GPU: rate, bits, errors", quick_s=6, full_s=18
-    ),
-    # Its budget is the plan's.
-    ValidationPhase(name=BURN, what="sustained work, copies and small files", quick_s=None, full_s=None),
-    ValidationPhase(name="collectives", what="sweeps of collectives, exact sums", quick_s=6, full_s=20),
-    ValidationPhase(
-        name="pairs", what="every pair of nodes, both directions", quick_s=5, full_s=15, needs_peers=True
-    ),
-    ValidationPhase(
-        name="rails", what="every network interface by itself", quick_s=2, full_s=6, needs_peers=True
-    ),
-    ValidationPhase(
-        name="training", what="steps with and without communication", quick_s=10, full_s=30, needs_peers=True
-    ),
-    ValidationPhase(
-        name="sharded", what="the step with sharded parameters", quick_s=None, full_s=15, needs_peers=True
-    ),
-    ValidationPhase(name="parity", what="losses of many ranks and of one", quick_s=2, full_s=2),
-    ValidationPhase(name="storage", what="durable writes, cold reads", quick_s=3, full_s=10),
-    ValidationPhase(name="loader", what="a loader feeding an emulated accelerator", quick_s=None, full_s=10),
-    ValidationPhase(name="checkpoint", what="an asynchronous checkpoint, restored", quick_s=3, full_s=8),
-    ValidationPhase(name="resume", what="a rank is killed; training resumes", quick_s=15, full_s=20),
+    ValidationPhase("world", "all ranks join, alike", 8, 8),
+    ValidationPhase("fitness", "a fixed spin on every rank: noise of the machines", 2, 3),
+    ValidationPhase("gpus", "a matrix product on every GPU: rate, bits, errors", 6, 18),
+    ValidationPhase(BURN, "sustained work, copies and small files", None, None),
+    ValidationPhase("collectives", "sweeps of collectives, exact sums", 6, 20),
+    ValidationPhase("pairs", "every pair of nodes, both directions", 5, 15, needs_peers=True),
+    ValidationPhase("rails", "every network interface by itself", 2, 6, needs_peers=True),
+    ValidationPhase("training", "steps with and without communication", 10, 30, needs_peers=True),
+    ValidationPhase("sharded", "the step with sharded parameters", None, 15, needs_peers=True),
+    ValidationPhase("parity", "losses of many ranks and of one", 2, 2),
+    ValidationPhase("storage", "durable writes, cold reads", 3, 10),
+    ValidationPhase("loader", "a loader feeding an emulated accelerator", None, 10),
+    ValidationPhase("checkpoint", "an asynchronous checkpoint, restored", 3, 8),
+    ValidationPhase("resume", "a rank is killed; training resumes", 15, 20),
 )
 PHASE: Mapping[str, ValidationPhase] = {phase.name: phase for phase in PHASES}
 NAMES = tuple(phase.name for phase in PHASES)

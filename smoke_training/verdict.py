@@ -109,7 +109,7 @@ RULES: tuple[CheckRule, ...] = (
 
 def judge(plan: Plan, found: Evidence) -> Judgement:
     """Return all checks of the phases that the plan runs, and the overall verdict."""
-    checks = list(_judged(plan, found))
+    checks = _wanted(plan, list(_judged(plan, found)))
     completed = ending.completed(found)
     if completed is not None:
         checks.insert(0, completed)  # the reason of what is missing below
@@ -120,6 +120,15 @@ def judge(plan: Plan, found: Evidence) -> Judgement:
     # Last, because it compares the figures of all others; it never changes the verdict.
     checks.append(baseline.regression(plan, found, checks, verdict))
     return Judgement(verdict=verdict, checks=tuple(checks), notes=tuple(_notes(plan, found)))
+
+
+def _wanted(plan: Plan, checks: list[Check]) -> list[Check]:
+    """The checks; where none of the phases that the plan names could be judged, theirs are required."""
+    named, phases = set(plan.phases or ()) - {"world"}, {rule.id: rule.phase for rule in RULES}
+    chosen = [check for check in checks if phases[check.id] in named]
+    if any(check.status is not Verdict.SKIPPED for check in chosen):
+        return checks
+    return [replace(check, required=True) if check in chosen else check for check in checks]
 
 
 def overall(checks: list[Check]) -> Verdict:

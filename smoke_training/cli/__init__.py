@@ -3,22 +3,12 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
-from smoke_training.cli import (
-    announce,
-    compare,
-    explain,
-    judge,
-    node,
-    plan,
-    replay,
-    run,
-    summary,
-)
+from smoke_training.cli import announce, compare, explain, judge, node, plan, replay, run, summary
 from smoke_training.model import EXIT_CODES, Verdict
 from smoke_training.reader import DocumentError
 from smoke_training.verdict_record import VerdictRecord, limit_of
@@ -40,10 +30,12 @@ def main(
     arguments: list[str] | None = None,
     program: str = "smoke_training",
     modules: Sequence[ModuleType] = COMMANDS,
+    refused: Callable[[str, Sequence[str]], int] | None = None,
 ) -> int:
     """Run one command of `modules`; exit codes 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 ERROR, 4 SKIPPED.
 
-    `announce`, and `job` in the zip of managed jobs, exit with the code of their program.
+    `refused` reports problems in place of `refuse`. `announce`, and `job` in the zip of managed jobs, exit
+    with the code of their program.
     """
     parser = _Parser(
         prog=program, description="Validation of distributed training: measure, decide, attribute, record."
@@ -57,10 +49,10 @@ def main(
     try:
         return int(next(c for c in modules if chosen.command == c.NAME).main(chosen))
     except DocumentError as error:
-        return _refuse(chosen.command, error.problems)
+        return (refused or refuse)(chosen.command, error.problems)
 
 
-def _refuse(command: str, problems: Sequence[str]) -> int:
+def refuse(command: str, problems: Sequence[str]) -> int:
     """Report problems, also in the termination message where there is one; return the exit code of ERROR."""
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
     record = VerdictRecord(str(Verdict.ERROR), f"ERROR {command}: {count}", details=tuple(problems))

@@ -41,11 +41,12 @@ def lines(path: Path, errors: str = "strict") -> Iterator[str]:
 
 
 def write(path: Path | None, content: str) -> None:
-    """A text to a file, or to the standard output where there is no path."""
+    """A text to a file, whose missing folders are created; without a path to the standard output."""
     try:
         if path is None:
             sys.stdout.write(content)
         else:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
     except OSError as error:
         raise DocumentError([f"{path}: {error.strerror or error}"]) from error

@@ -1,6 +1,7 @@
 """`judge SAMPLES`: judge the recorded samples of a run again, offline; or the output of another program."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from smoke_training.foreign import judgement, nccl_tests, step_log
 from smoke_training.foreign.judgement import Claim
 from smoke_training.model import EXIT_CODES, Judgement
 from smoke_training.reader import DocumentError
-from smoke_training.record import run_record, termination
+from smoke_training.record import document, run_record, termination
 
+SCHEMA = "trainstack.smoke-judge/1"
+OF = {"plan": "samples", "against": "step_log"} | dict.fromkeys(("machine", "nodes", "fabric"), "nccl_tests")
 NAME = "judge"
 HELP = "judge recorded samples again, or the output of nccl-tests or of a training loop, offline"
 
@@ -27,28 +30,30 @@ def add(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--nccl-tests", type=Path, metavar="FILE", help="output of nccl-tests; - is stdin")
     source.add_argument("--step-log", type=Path, metavar="FILE", help="log with steps, as of torchtitan")
     parser.add_argument("--plan", type=Path, help="judge by this plan instead of the recorded one")
-    parser.add_argument("--machine", help="machine type of the nodes, as p5.48xlarge")
-    parser.add_argument("--nodes", type=count, help="number of nodes, where no line names the ranks")
-    parser.add_argument("--fabric", type=Fabric, choices=list(Fabric), help="network between the nodes")
-    parser.add_argument(
-        "--against", type=Path, metavar="FILE", help="earlier log of the same job, for --step-log"
-    )
+    parser.add_argument("--machine", help="for --nccl-tests: machine type of the nodes, as p5.48xlarge")
+    parser.add_argument("--nodes", type=count, help="for --nccl-tests: nodes, where no line names the ranks")
+    parser.add_argument("--fabric", type=Fabric, choices=list(Fabric), help="network between them, the same")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="for --step-log: earlier log of the job")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
 def main(chosen: argparse.Namespace) -> int:
-    """Print the termination message; return the exit code of the verdict."""
-    judged = _foreign(chosen) or _recorded(chosen)
-    sys.stdout.write(termination.termination_message(judged) + "\n")
+    """Print the termination message, or all checks as JSON; return the exit code of the verdict."""
+    given = {name for name in ("samples", "nccl_tests", "step_log", *OF) if getattr(chosen, name) is not None}
+    if wrong := [(name, of) for name, of in OF.items() if name in given and of not in given]:
+        words = {"samples": "a samples file", "nccl_tests": "--nccl-tests", "step_log": "--step-log"}
+        raise DocumentError([f"--{name}: goes with {words[of]} alone; leave it out" for name, of in wrong])
+    judged = _recorded(chosen) if "samples" in given else _foreign(chosen)
+    text = termination.termination_message(judged)
+    if chosen.format == "json":
+        text = json.dumps({"schema": SCHEMA, **document.of_judgement(judged)}, indent=2)
+    sys.stdout.write(text + "\n")
     return EXIT_CODES[judged.verdict]
 
 
-def _foreign(chosen: argparse.Namespace) -> Judgement | None:
-    """The judgement of another program's output; None where samples of our own are given."""
+def _foreign(chosen: argparse.Namespace) -> Judgement:
+    """The judgement of another program's output."""
     path = chosen.nccl_tests or chosen.step_log
-    if path is None:
-        return None
-    if chosen.plan is not None:
-        raise DocumentError([f"--plan: {path} is judged without one; leave it out"])
     try:
         if chosen.nccl_tests is not None:
             claim = Claim(machine=chosen.machine, nodes=chosen.nodes, fabric=chosen.fabric)

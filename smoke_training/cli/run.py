@@ -8,13 +8,15 @@ from pathlib import Path
 
 from smoke_training import files
 from smoke_training.model import EXIT_CODES, Verdict
-from smoke_training.phases import BURN, FULL, NAMES, QUICK
+from smoke_training.phases import BURN, FULL, QUICK
+from smoke_training.phases import NAMES as PHASES
 from smoke_training.plan import Plan, local_plan
 from smoke_training.reader import DocumentError
 from smoke_training.runtime import output
 from smoke_training.runtime.facts import NodeSettings
 from smoke_training.runtime.node import NodeRun
 
+NAMES = tuple(name for name in PHASES if name != BURN)  # a depth of its own
 UNITS = {"s": 1, "m": 60, "h": 3600}
 LONGEST_S = 82800
 NAME = "run"
@@ -24,7 +26,8 @@ HELP = "all ranks on this machine"
 def add(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("--ranks", required=True, type=count, help="number of ranks, at least 1")
-    parser.add_argument("--out", required=True, type=Path, help="output file of the result (JSON)")
+    text = "output file of the result (JSON); missing folders are created"
+    parser.add_argument("--out", required=True, type=Path, help=text)
     add_phases(parser)
 
 
@@ -80,11 +83,12 @@ def main(chosen: argparse.Namespace) -> int:
 
 
 def _duration(text: str) -> float:
-    """Parse seconds, or a number with the unit s, m or h."""
-    number, unit = (text[:-1], text[-1]) if text[-1:] in UNITS else (text, "s")
-    if not number.isdecimal() or not 0 < int(number) * UNITS[unit] <= LONGEST_S:
-        raise argparse.ArgumentTypeError(f"got {text}; must be a time up to 23h: 15m, 900s, 1h")
-    return float(int(number) * UNITS[unit])
+    """Parse a whole number with the unit s, m or h."""
+    number, unit = text[:-1], UNITS.get(text[-1:], 0)
+    if not number.isdecimal() or not 0 < int(number) * unit <= LONGEST_S:
+        fix = f"{text}s or {text}m" if text.isdecimal() else "15m, 900s, 1h"
+        raise argparse.ArgumentTypeError(f"got {text}; must be a time with its unit, up to 23h: {fix}")
+    return float(int(number) * unit)
 
 
 def _phases(text: str) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ from smoke_training.expected.tables import (
 )
 from smoke_training.fabric import Fabric
 from smoke_training.formulae.bounds import ClusterShape, Wires
+from smoke_training.record.formatting import counted
+from smoke_training.record.formatting import size as bytes_text
 
 Cell = TypeVar("Cell", bound=TableCell)
 
@@ -94,33 +96,45 @@ def look_up(tables: FigureTables, question: FigureQuery) -> KnownFigures | NoFig
     cells = sorted({(row.nodes, row.gpus_per_node, row.size_bytes) for row in near})
     by_shape: dict[tuple[int, int], list[str]] = {}
     for k, g, size in cells:
-        by_shape.setdefault((k, g), []).append(_size(size))
-    shapes = "; ".join(f"{k} nodes of {g} GPUs at {', '.join(sizes)}" for (k, g), sizes in by_shape.items())
-    requested = (
-        f"{question.shape.nodes} nodes of {question.shape.per_node} GPUs at {_size(question.size_bytes)}"
+        by_shape.setdefault((k, g), []).append(bytes_text(size))
+    shapes = "; ".join(
+        f"{counted(k, 'node')} of {counted(g, 'GPU')} at {', '.join(sizes)}"
+        for (k, g), sizes in by_shape.items()
     )
-    return NoFigure(
-        f"no figure for {question.collective} on {where} with {requested}; figures exist for {shapes}"
-    )
+    nodes, gpus = counted(question.shape.nodes, "node"), counted(question.shape.per_node, "GPU")
+    asked = f"{question.collective} on {where} with {nodes} of {gpus} at {bytes_text(question.size_bytes)}"
+    return NoFigure(f"no figure for {asked}; figures exist for {shapes}")
 
 
 def find_machine(tables: FigureTables, instance_type: str, fabric: Fabric) -> FabricMachine | NoFigure:
     """Return the table's row of a machine type on a fabric, or the reason why there is none."""
-    same = [row for row in tables.machines if row.instance_type == instance_type]
+    same = rows_of(tables, instance_type)
     found = [row for row in same if fabric in row.fabrics]
     if found:
         return found[0]
     if same:
         others = ", ".join(name for row in same for name in row.fabrics)
         return NoFigure(f"the table has {instance_type} over {others}, not over {fabric}")
-    near = difflib.get_close_matches(instance_type, [row.instance_type for row in tables.machines], 1)
-    hint = f"; the nearest name is {near[0]}" if near else ""
+    near = nearest(tables, instance_type)
+    hint = f"; the nearest name is {', then '.join(near)}" if near else ""
     return NoFigure(f"the table has no machine type {instance_type!r}{hint}")
+
+
+def rows_of(tables: FigureTables, name: str) -> list[FabricMachine]:
+    """Return the rows of a machine type, whose name is read in any case."""
+    return [row for row in tables.machines if row.instance_type.lower() == name.lower()]
+
+
+def nearest(tables: FigureTables, name: str) -> list[str]:
+    """Return at most three known names: those that contain this one, else those that are spelled alike."""
+    known = {row.instance_type.lower(): row.instance_type for row in tables.machines}
+    parts = [low for low in sorted(known) if name and name.lower() in low]
+    return [known[low] for low in parts[:3] or difflib.get_close_matches(name.lower(), known)]
 
 
 def known_of(tables: FigureTables, instance_type: str) -> tuple[list[FabricMachine], list[TableCell]]:
     """Return the rows of a machine type and of its hardware classes; none for an unknown name."""
-    own = [row for row in tables.machines if row.instance_type == instance_type]
+    own = rows_of(tables, instance_type)
     names = {known.instance_type for row in own for known in _lineage(tables, row)}
     cells: list[TableCell] = [*tables.figures, *tables.floors, *tables.signatures]
     return (
@@ -217,10 +231,3 @@ def _same_place(row: TableCell, question: FigureQuery, machine: FabricMachine) -
     """Report whether a row is of this machine, collective and fabric, which takes no part in one node."""
     same = (row.instance_type, row.collective) == (machine.instance_type, question.collective)
     return same and (row.fabric is question.fabric or row.nodes == question.shape.nodes == 1)
-
-
-def _size(count: int) -> str:
-    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= scale and count % scale == 0:
-            return f"{count // scale} {unit}"
-    return f"{count} bytes"

@@ -21,6 +21,7 @@ from smoke_training.judges.network.collectives import of_means
 from smoke_training.model import Cause, Check, Culprit, Expected, Judgement, Verdict
 from smoke_training.plan import local_plan
 from smoke_training.reader import DocumentError
+from smoke_training.record.formatting import counted
 from smoke_training.record.formatting import size as bytes_text
 from smoke_training.verdict import overall
 
@@ -49,9 +50,7 @@ class Claim:
 
         That is NVLink where a rack has it, else the first of the machine type's row.
         """
-        known = [
-            name for row in shipped().machines if row.instance_type == self.machine for name in row.fabrics
-        ]
+        known = [name for row in lookup.rows_of(shipped(), self.machine or "") for name in row.fabrics]
         if self.fabric is not None or not known:
             return self.fabric or Fabric.TCP
         return Fabric.NVLINK if Fabric.NVLINK in known else known[0]
@@ -65,8 +64,13 @@ class Claim:
     @property
     def gpus(self) -> int | None:
         """GPUs of a node."""
+        return next((row.gpus for row in lookup.rows_of(shipped(), self.machine or "")), None)
+
+    @property
+    def unknown(self) -> str:
+        """The reason why nothing is known of the machine type, for the end of a message; else empty."""
         machine = lookup.find_machine(shipped(), self.machine or "", self.network)
-        return None if isinstance(machine, NoFigure) else machine.gpus
+        return f" (--machine: {machine.reason})" if self.machine and isinstance(machine, NoFigure) else ""
 
 
 def judge(tests: Sequence[Test], claim: Claim) -> Judgement:
@@ -108,15 +112,16 @@ def _problems(test: Test, claim: Claim) -> Iterator[str]:
     elif test.cpu_time:
         yield f"{where}: times of the CPU (-C 1) are no bandwidth; run without -C"
     elif nodes and claim.nodes and nodes != claim.nodes:
-        yield f"{where}: ranks run on {nodes} nodes, --nodes is {claim.nodes}; judge it with {nodes}"
+        given = f"--nodes is {claim.nodes}; judge it with {nodes}"
+        yield f"{where}: ranks run on {counted(nodes, 'node')}, {given}"
     elif (ranks := _ranks(test, claim)) is None or (rows and not any(_fits(r, test, ranks) for r in rows)):
         ratio = large[-1].busbw / large[-1].algbw if large else 0.0
-        wanted = (
-            f"{ranks} ranks on {nodes or claim.nodes} nodes" if ranks else f"{claim.nodes or 'any'} nodes"
-        )
-        yield f"{where}: busbw is {ratio:.3f} of algbw, which is not of {wanted}; state --nodes of this run"
+        known = f" on {counted(number, 'node')}" if (number := nodes or claim.nodes) else ""
+        wanted = f"not of {counted(ranks, 'rank')}{known}" if ranks else f"of no number of ranks{known}"
+        rule = "state --nodes of this run" if claim.nodes or ranks else "judge an output as it was printed"
+        yield f"{where}: busbw is {ratio:.3f} of algbw, which is {wanted}; {rule}{claim.unknown}"
     elif not (nodes or claim.nodes or claim.gpus):
-        yield f"{where}: no line names the ranks; give --nodes, or a known --machine"
+        yield f"{where}: no line names the ranks; give --nodes, or a known --machine{claim.unknown}"
 
 
 def _model_fits(device: str, model: str | None) -> bool:
@@ -310,10 +315,15 @@ def _notes(tests: Sequence[Test], settings: Sequence[RunSetting], claim: Claim) 
     """Yield how sure the verdict is, and what the output cannot show."""
     test, setting, shape = tests[0], settings[0], settings[0].shape
     each = f"means of {test.iterations} iterations" if test.iterations else "means"
-    yield f"One run, cycles: {test.cycles}, {each}. Spread between runs: unknown (between sources: to 24 %)."
-    given = "by its own lines" if _listed(test) or test.nranks else "by --nodes and the bus factor"
-    where = f"{shape.nodes} nodes" if shape else "uneven nodes"
-    yield f"{setting.ranks} ranks on {where}, {given}; {claim.network} is assumed."
+    swept = f"One run of {counted(test.cycles, 'cycle')} (sweeps over all sizes), {each}"
+    yield f"{swept}. Spread between runs: unknown (between sources: to 24 %)."
+    yield "An indifference zone: below it FAIL, from its end on PASS, within it nothing is claimed."
+    given = "by --nodes and the bus factor" if claim.nodes else "inferred from the bus factor"
+    given = "by its own lines" if _listed(test) or test.nranks else given
+    where = counted(shape.nodes, "node") if shape else "uneven nodes"
+    yield f"{counted(setting.ranks, 'rank')} on {where}, {given}; {claim.network} is assumed."
+    if claim.unknown:
+        yield f"Judged without references of the machine{claim.unknown}."
     yield "Not in such an output: machine type, transport of the bytes, clocks, other load, errors of links."
     if not any(r.wrong is not None for t in tests for row in t.all for r in row.readings):
         yield "The results were not verified (N/A)."

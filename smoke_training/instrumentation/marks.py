@@ -30,17 +30,21 @@ Pending = Callable[[], list[StepTimes]]
 """Return the times of some steps; may wait for the device."""
 
 
-class HostMarks:
-    """Wall seconds of the calling thread."""
-
-    def __init__(self) -> None:
-        self._steps: list[StepTimes] = []
-        self.begin()
+class _Marks:
+    _section: int
 
     @property
     def section(self) -> int:
         """The current section."""
         return self._section
+
+
+class HostMarks(_Marks):
+    """Wall seconds of the calling thread."""
+
+    def __init__(self) -> None:
+        self._steps: list[StepTimes] = []
+        self.begin()
 
     def begin(self) -> None:
         """Discard the time before the first step."""
@@ -72,7 +76,7 @@ Events = list[tuple[int, "torch.cuda.Event"]]
 """Sections of the device with their start events; the last one is the end of the step."""
 
 
-class DeviceMarks:
+class DeviceMarks(_Marks):
     """Events on the current stream of the current CUDA device.
 
     A section lasts from when the device reaches its first event until it reaches the next section's. Host
@@ -84,11 +88,6 @@ class DeviceMarks:
         self._ended: list[Events] = []
         self._free: deque[torch.cuda.Event] = deque()  # making an event costs more than recording it
         self.begin()
-
-    @property
-    def section(self) -> int:
-        """The current section."""
-        return self._section
 
     def begin(self) -> None:
         """Discard the time before the first step."""

@@ -1,6 +1,7 @@
 """One instrumented loop: hooks that mark the parts of a step."""
 
 import functools
+import itertools
 import math
 import os
 import time
@@ -63,8 +64,10 @@ class InstrumentedRun(Generic[Batch]):
     Every `every` steps rank 0 makes a record (`latest`; a line of the file `jsonl`; an argument for
     `on_record`, which is called in a separate thread, so that
     `on_record=lambda r: mlflow.log_metrics(metrics(r), step=r["step"])` costs the loop nothing). All ranks
-    of a process group must instrument their loops alike. ValueError if `every` is below 1, or if the stack's
-    policy of checkpoints, which applies where `keep` is not given, cannot be read.
+    of a process group must instrument their loops alike. ValueError for a wrong `every` or `hang_s`, or if
+    the stack's policy of checkpoints, which applies where `keep` is not given, cannot be read. A loop that
+    is not in the `with` statement, or does not take its batches from `batches()`, is not recorded: reported
+    once, on rank 0.
 
     `model`: one module, or several (parts of a pipeline, a generator and its critic).
 
@@ -95,8 +98,11 @@ class InstrumentedRun(Generic[Batch]):
         peak_tflops: float | None = None,
         hang_s: float | None = 300.0,
     ) -> None:
-        if every < 1:
-            raise ValueError(f"every: got {every}; must be at least 1 step")
+        if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+            raise ValueError(f"every: got {every!r}; must be a whole number of steps, at least 1")
+        number = isinstance(hang_s, int | float) and not isinstance(hang_s, bool)
+        if hang_s is not None and not (number and hang_s > 0):
+            raise ValueError(f"hang_s: got {hang_s!r}; must be seconds above 0, or None to look at nothing")
         self.step = 0
         self._models = [model] if isinstance(model, nn.Module) else list(model)
         self._optimizer, self._loader, self._every = optimizer, loader, every
@@ -119,6 +125,9 @@ class InstrumentedRun(Generic[Batch]):
         self._handles: list[RemovableHandle] = []
         self._compiled: list[nn.Module] = []
         self._in_backward, self._active, self._pid = False, False, os.getpid()
+        self._began = self._notified = False
+        hook, plain = self._expects_batches(), [m for m in self._models if m._compiled_call_impl is None]
+        self._expecting = [module.register_forward_pre_hook(hook) for module in plain[:1]]
 
     @property
     def history(self) -> list[StepTimes]:
@@ -161,8 +170,10 @@ class InstrumentedRun(Generic[Batch]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and not self._began:
+            self._report_unused()
         self._active = False
-        for handle in self._handles:
+        for handle in (*self._handles, *self._expecting):
             handle.remove()
         for module in self._compiled:
             module._compiled_call_impl = module._compiled_call_impl.__wrapped__  # type: ignore[union-attr]
@@ -178,7 +189,11 @@ class InstrumentedRun(Generic[Batch]):
 
     def batches(self) -> Iterator[Batch]:
         """The loader's batches, one pass; time spent waiting for each is `data`."""
-        marks = self._marks
+        marks, self._began = self._marks, True
+        if not self._active:
+            self._report_unused()
+        for handle in self._expecting:
+            handle.remove()
         marks.begin()
         marks.enter(DATA)
         source = iter(self._loader)  # which may start workers: part of waiting for the first batch
@@ -196,6 +211,27 @@ class InstrumentedRun(Generic[Batch]):
             finally:
                 # Also when the loop is left by `break`: its last step was complete.
                 self._end_step()
+
+    def _expects_batches(self) -> Callable[..., None]:
+        """Return a hook that counts passes until the loop begins."""
+        passes = itertools.count(1)
+
+        def hook(*_: object) -> None:
+            if torch.is_grad_enabled() and not torch.compiler.is_compiling() and next(passes) == self._every:
+                self._report_unused()
+
+        return hook
+
+    def _report_unused(self) -> None:
+        """Report, once and on rank 0, what a loop does not use, and what is not recorded because of it."""
+        missing = "no batch is from `run.batches()`" if self._active else "the loop is in no `with` statement"
+        lost = "its steps, rates, comparison of ranks and hangs are not recorded"
+        use = "write `with instrument(...) as run:`, and in it `for batch in run.batches():`"
+        if not (self._notified or self._bookkeeper.peers.rank or os.environ.get("RANK", "0") != "0"):
+            self._bookkeeper.complain(f"{missing}: {lost}; {use}")
+        self._notified = True
+        if self._hang is not None:
+            self._hang.beat = math.inf  # it would take the loop for a hang
 
     def _end_step(self) -> None:
         if not self._active or os.getpid() != self._pid:  # cleaned up after the `with` statement, or forked

@@ -110,6 +110,7 @@ class Bookkeeper(threading.Thread):
         own = summary(steps, unknown) | self._rates(steps, given.tokens)
         record: Record = {"step": given.step, "rank": self.peers.rank, "world": self.peers.world, **own}
         record |= {"straggler": None, "straggler_reason": "one rank has no peers", "ranks": None}
+        record["tokens_per_second_all"] = own["tokens_per_second"] if self._comparison is None else None
         if self._comparison is not None:
             self.peers.publish(window, own)
             if self.peers.rank == 0:
@@ -145,16 +146,17 @@ class Bookkeeper(threading.Thread):
         self._counted_s += total - math.fsum(step.checkpoint for step in steps)
         rate = None if tokens is None or total <= 0 else tokens / total
         flops, peak = self._cost.flops_per_token, self._cost.peak_tflops
-        known = rate and flops and peak
+        needed = {"tokens": rate, "flops_per_token": flops, "peak_tflops": peak}
+        unusable = [name for name, value in needed.items() if value is None or not value > 0]
         median = statistics.median(step.compute for step in steps)
         slowdown = median / statistics.median(self._own) if len(self._own) >= OWN_WINDOWS else None
         self._own.append(median)
         return {
             "tokens_per_second": rate,
             "mfu": mfu(flops_per_token=flops, tokens_per_second=rate, devices=1, peak_tflops=peak)
-            if rate and flops and peak
+            if rate and flops and peak and not unusable
             else None,
-            "mfu_reason": None if known else "needs tokens, flops_per_token and peak_tflops",
+            "mfu_reason": f"needs {', '.join(unusable)} above 0" if unusable else None,
             "ettr": min(1.0, self._counted_s / age_s()),
             "slowdown_to_own_history": slowdown,
             "gpu": _look(self._gpu),

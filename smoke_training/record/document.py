@@ -32,29 +32,41 @@ class Circumstances:
 def build(plan: Plan, found: Evidence, judged: Judgement, when: Circumstances) -> dict[str, Any]:
     """Build the whole result; every number has a unit beside it, every null a reason."""
     result: dict[str, object] = {
-        "schema": SCHEMA,
         "run_id": when.run_id,
         "started": when.started,
         "duration_s": round(when.duration_s, 3),
-        "verdict": judged.verdict,
-        "exit_code": EXIT_CODES[judged.verdict],
-        "headline": termination.headline(judged),
         "partial": plan.partial,
         **_regression(judged),
         "plan": dataclasses.asdict(plan),
         "cluster": _cluster(plan, found),
         "fingerprint": _fingerprint(plan, found, when),
-        "checks": [_check(check, judged.checks) for check in judged.checks],
         "comparable": _comparable(plan, found, judged),
         "resources": _resources(found),
         "cost": _cost(plan, when),
-        "notes": list(judged.notes),
         "artifacts": [],
         "mlflow": {"synced": False, "run_id": None, "reason": "not attempted yet"},
     }
-    ready: dict[str, Any] = json.loads(json.dumps(_finite(result), allow_nan=False))
+    ready = {"schema": SCHEMA, **of_judgement(judged), **_ready(result)}
     reason = accepted.refusal(ready)
     return {**ready, "baseline": {"accepted": reason is None, "reason": reason}}
+
+
+def of_judgement(judged: Judgement) -> dict[str, Any]:
+    """The part of a result that any evidence has: verdict, headline, checks, notes."""
+    return _ready(
+        {
+            "verdict": judged.verdict,
+            "exit_code": EXIT_CODES[judged.verdict],
+            "headline": termination.headline(judged),
+            "checks": [_check(check, judged.checks) for check in judged.checks],
+            "notes": list(judged.notes),
+        }
+    )
+
+
+def _ready(part: Mapping[str, object]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(_finite(part), allow_nan=False))
+    return found
 
 
 def environment_digest(environment: Mapping[str, str]) -> str:

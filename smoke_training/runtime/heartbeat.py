@@ -89,16 +89,8 @@ class Heartbeat:
     def _write(self) -> None:
         if self._memory is None:
             return
-        record = _RECORD.pack(
-            _MAGIC,
-            self._status,
-            self._pid,
-            self._attempt,
-            self._sequence,
-            self._beats,
-            self._phase,
-            self._words,
-        )
+        numbers = self._status, self._pid, self._attempt, self._sequence, self._beats
+        record = _RECORD.pack(_MAGIC, *numbers, self._phase, self._words)
         self._memory[:] = record + _CHECKED.pack(zlib.crc32(record))
 
 

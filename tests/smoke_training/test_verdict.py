@@ -134,6 +134,25 @@ def test_one_rank_alone_is_skipped_not_passed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("phases", "status"),
+    [
+        (["pairs"], Verdict.SKIPPED), (["rails"], Verdict.SKIPPED), (["gpus"], Verdict.SKIPPED),
+        (["gpus", "pairs", "rails"], Verdict.SKIPPED), (["parity", "pairs"], Verdict.PASS),
+        (["world"], Verdict.PASS), (None, Verdict.PASS),
+    ],
+)  # fmt: skip
+def test_chosen_phases_of_which_none_could_be_judged_are_skipped_not_passed(
+    phases: list[str] | None, status: Verdict
+) -> None:
+    one_node = [line for line in lines() if line["kind"] not in ("tournament", "rails")]
+    items = [*one_node[:-1], {"kind": "pairs_skipped", "reason": "all ranks run on one node"}, one_node[-1]]
+    found = judged(items, phases=phases)
+    assert found.verdict is status
+    if status is Verdict.SKIPPED:
+        assert phases and any(word in termination.headline(found) for word in ("one node", "CPU"))
+
+
+@pytest.mark.parametrize(
     ("kind", "changes", "name"),
     [
         (

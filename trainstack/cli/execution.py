@@ -93,11 +93,11 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
         return _usage(error, as_json, ERROR if _PASSED_ON in arguments[:1] else error.exit_code)
     except UserError as error:
         unchanged = "; nothing was changed" if {*arguments[:1]} & _CHANGING else ""
-        return _fail(_listed(error.problems, unchanged), error.problems, ExitCode.USAGE, as_json)
+        return fail(_listed(error.problems, unchanged), error.problems, ExitCode.USAGE, as_json)
     except (SetupError, ControlError) as error:
         kind = "setup-incomplete" if isinstance(error, SetupError) else "rehearsal-unavailable"
         problem = Problem("trainstack", None, str(error), error.fix, code=kind)
-        return _fail(_listed([problem]), [problem], ExitCode.FAILED, as_json)
+        return fail(_listed([problem]), [problem], ExitCode.FAILED, as_json)
     except (Exception, KeyboardInterrupt) as error:
         found = next((one for one in _ENDINGS if isinstance(error, one[0])), None)
         unwritable = isinstance(error, OSError) and error.errno in _UNWRITABLE
@@ -116,9 +116,9 @@ def _ended(error: BaseException, found: _Failure | None, as_json: bool) -> int:
     if found is None:
         text = f"internal error: {type(error).__name__}: {error}"
         problem = Problem("trainstack", None, text, _traced(error), code="internal-error")
-        return _fail([text, problem.fix], [problem], ExitCode.FAILED, as_json)
+        return fail([text, problem.fix], [problem], ExitCode.FAILED, as_json)
     _, code, kind, text = found
-    return _fail([text], [Problem("trainstack", None, text, "", code=kind)], code, as_json)
+    return fail([text], [Problem("trainstack", None, text, "", code=kind)], code, as_json)
 
 
 def _traced(error: BaseException) -> str:
@@ -148,14 +148,15 @@ def _usage(error: TyperException, as_json: bool, code: int) -> int:
         fix = f"Run `{context.command_path} --help`." if context else ""
         path = getattr(error, "option_name", None) or "arguments"
         problem = Problem(path, None, error.format_message().rstrip("."), fix, code="usage-error")
-        return _fail([], [problem], code, as_json)
+        return fail([], [problem], code, as_json)
     from typer.rich_utils import rich_format_error  # noqa: PLC0415 - slow to import
 
     rich_format_error(error)  # type: ignore[arg-type]  # every TyperException is one of click's
     return code
 
 
-def _fail(lines: Sequence[str], problems: Sequence[Problem], code: int, as_json: bool) -> int:
+def fail(lines: Sequence[str], problems: Sequence[Problem], code: int, as_json: bool) -> int:
+    """Print problems, as text or as JSON; return the exit code."""
     if as_json:
         rows = [_document(problem) for problem in problems]
         document = {"schema": ERROR_SCHEMA, "exit_code": int(code), "problems": rows}

@@ -1,9 +1,10 @@
 """`trainstack smoke`: the command line of the validation program, which ships into the cluster."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import typer
 
+from infra.errors import Problem
 from trainstack import extras
 
 app = typer.Typer(
@@ -21,9 +22,22 @@ COMMANDS = {
     "render": "Render a run plan as a Job, JobSet, TrainJob, batch script or request of a managed service.",
     "summary": "Write the summary of a result as HTML.",
     "accept": "Make a run the reference of later ones: --because TEXT; for machines without a published one.",
-    "references": "Show the published figures of a machine type with their sources: --machine TYPE.",
+    "references": "List machine types with published figures; of one, with sources: --machine TYPE.",
     "replay": "Send a result that was recorded during an outage to the tracking server.",
 }
+
+
+def _refused(_command: str, problems: Sequence[str]) -> int:
+    """Print problems as JSON, of texts as `path: rule; fix`; return the exit code of ERROR."""
+    from smoke_training.__main__ import ERROR  # noqa: PLC0415 - help needs none of them
+    from trainstack.cli.execution import fail  # noqa: PLC0415
+
+    rows = []
+    for text in problems:
+        path, _, rest = text.partition(": ")
+        rule, _, fix = rest.partition("; ")
+        rows.append(Problem(path, None, rule, fix, code="smoke-refused"))
+    return fail([], rows, ERROR, as_json=True)
 
 
 def _forwarding(name: str) -> Callable[[typer.Context], None]:
@@ -35,9 +49,11 @@ def _forwarding(name: str) -> Callable[[typer.Context], None]:
         try:
             from smoke_training import cli  # noqa: PLC0415
             from trainstack import accept, references, render  # noqa: PLC0415 - not in the program that ships
+            from trainstack.cli.execution import wants_json  # noqa: PLC0415
 
             commands = (*cli.COMMANDS, render, accept, references)
-            raise typer.Exit(cli.main([name, *context.args], "trainstack smoke", commands))
+            refused = _refused if wants_json(context.args) else cli.refuse
+            raise typer.Exit(cli.main([name, *context.args], "trainstack smoke", commands, refused))
         except KeyboardInterrupt:
             typer.echo(STOPPED, err=True)
             raise typer.Exit(ERROR) from None

@@ -38,6 +38,7 @@ BELOW_SHARE = 0.9  # of the samples: noise only slows, so a slow wire has no fas
 NOISY_QUEUE = 0.2  # of the timed seconds: such a rank waits for a CPU, not for a wire
 RING_SETTINGS = "NCCL_NVLS_ENABLE, NCCL_ALGO, the fabric manager"
 LIKE_RING = "a ring in place of NVLS or a tree (NCCL_ALGO=Ring, or NVLS lost), or a tree that lost adapters"
+UNRECORDED = "Validate these machines (trainstack smoke render): that result can be accepted, this cannot."
 ABOVE_CEILING = 1.25  # of a declared wire's bound: the bytes cannot have crossed it
 
 
@@ -112,7 +113,7 @@ def of_means(plan: Plan, setting: RunSetting, name: str, size: int, seconds: Seq
         zone=None if line is None or floor is None else (line, floor),
         culprits=(_culprits(seen) or (_fabric(seen),)) if status is Verdict.FAIL else (),
         message=_message(seen),
-        next_action=None if status is Verdict.PASS else _next_action(seen, status),
+        next_action=None if status is Verdict.PASS else _next_action(seen, status, UNRECORDED),
     )
 
 
@@ -254,7 +255,7 @@ def _message(seen: _Finding) -> str:
     return f"{text}; reads like {LIKE_RING}" if seen.like_ring else text
 
 
-def _next_action(seen: _Finding, status: Verdict) -> str:
+def _next_action(seen: _Finding, status: Verdict, unrecorded: str | None = None) -> str:
     if seen.above:
         return "Correct the declared rate, or find the interface that carried the bytes (GLOO_SOCKET_IFNAME)."
     if seen.noisy:
@@ -264,14 +265,15 @@ def _next_action(seen: _Finding, status: Verdict) -> str:
         return f"Correct the configuration (also {RING_SETTINGS}): {why}."
     if seen.against.expected.kind == "unknown":
         accept = "trainstack smoke accept RESULT --because ..."
-        return f"If this cluster is as it should be, {accept}; or declare expected_busbw_gb_s in the plan."
+        own = f"If this cluster is as it should be, {accept}; or declare expected_busbw_gb_s in the plan."
+        return unrecorded or own
     if seen.against.expected.kind == "derived" or status is Verdict.INCONCLUSIVE:
         ring = (
             "Look up the algorithm (NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=INIT,TUNING). If it is a ring, check "
             f"{RING_SETTINGS}; if not, all adapters."
         )
         other = "Compare with an accepted run of this stack, or declare expected_busbw_gb_s in the plan."
-        return ring if seen.like_ring else other
+        return ring if seen.like_ring else unrecorded or other
     return "Check that the fabric's plugin is in use (NCCL_DEBUG=INFO) and all interfaces are attached."
 
 

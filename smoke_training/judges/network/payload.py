@@ -33,7 +33,7 @@ def payload(_plan: Plan, found: Evidence) -> Check:
         message.append(f"no contents were delivered for {', '.join(missing)}")
     return Check(
         status=status,
-        measured=Measured(value=float(count), unit="wrong elements", n=elements, estimator="count"),
+        measured=Measured.count(count, "wrong elements", elements),
         expected=Expected.exactly(0.0, "rank-coded 48-bit words and their int64 sums"),
         culprits=culprits,
         message="; ".join(message + skipped),

@@ -13,14 +13,7 @@ from smoke_training.evidence.world import JoinedNodes, Lookup, World
 from smoke_training.model import Check, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import baseline as baselines
-from smoke_training.statistics.baseline import (
-    LIMIT,
-    Acceptance,
-    Comparison,
-    Figure,
-    Fingerprint,
-    RunBaseline,
-)
+from smoke_training.statistics.baseline import LIMIT, Acceptance, Comparison, Figure, Fingerprint, RunBaseline
 
 ID = "baseline.regression"
 ASK = (
@@ -195,19 +188,13 @@ def _message(
 
 
 def _detail(item: Comparison) -> dict[str, object]:
+    same = ("id", "unit", "better", "ratio", "runs", "significant", "regressed", "reason")
     return {
-        "id": item.id,
-        "unit": item.unit,
-        "better": item.better,
+        **{name: getattr(item, name) for name in same},
         "value": item.new.value,
         "ci": list(item.new.ci),
         "baseline": item.old.value,
         "baseline_ci": list(item.old.ci),
-        "ratio": item.ratio,
         "ratio_ci": list(item.ci),
-        "runs": item.runs,
-        "significant": item.significant,
-        "regressed": item.regressed,
         "detectable_loss": item.detectable,
-        "reason": item.reason,
     }

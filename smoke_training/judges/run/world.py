@@ -237,7 +237,7 @@ def joined(plan: Plan, found: Evidence) -> Check:
         problems.append(f"ranks run on {len(nodes)} nodes, the plan has {plan.nodes}")
     return Check(
         status=Verdict.FAIL if problems else Verdict.PASS,
-        measured=Measured(value=float(len(cluster.ranks)), unit="ranks", n=1, estimator="count"),
+        measured=Measured.count(len(cluster.ranks), "ranks", 1),
         expected=Expected.exactly(float(cluster.wanted), PLAN),
         message="; ".join(problems) or f"{len(cluster.ranks)} ranks joined on {len(nodes)} nodes, all alike",
         next_action="Give every node the same image and machine type." if problems else None,

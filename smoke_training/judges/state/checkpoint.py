@@ -65,9 +65,7 @@ def torn_refused(_plan: Plan, found: Evidence) -> Check:
     status = Verdict.FAIL if accepted else Verdict.PASS if offered else Verdict.ERROR
     return Check(
         status=status,
-        measured=Measured(
-            value=float(len(accepted)), unit="torn checkpoints accepted", n=offered, estimator="count"
-        ),
+        measured=Measured.count(len(accepted), "torn checkpoints accepted", offered),
         expected=Expected.exactly(0.0, "copies of this run's checkpoints, damaged on purpose"),
         message="; ".join([f"{len(accepted)} of {offered} torn checkpoints were accepted", *accepted[:10]]),
         next_action="Do not resume from this storage." if accepted else None,
@@ -88,20 +86,11 @@ def integrity(_plan: Plan, found: Evidence) -> Check:
         where = state.damaged[0].path
         status = Verdict.FAIL
         action = f"Find what changed {where} after it was committed; test that storage."
+    detail = {name: getattr(state, name) for name in ("path", "committed", "resumed_from")}
+    detail["unreadable"] = [item.path for item in state.unreadable]
     return Check(
         status=status,
-        measured=Measured(
-            value=float(len(state.damaged)),
-            unit="damaged shards",
-            n=1,
-            estimator="count",
-            detail={
-                "path": state.path,
-                "committed": state.committed,
-                "resumed_from": state.resumed_from,
-                "unreadable": [item.path for item in state.unreadable],
-            },
-        ),
+        measured=Measured.count(len(state.damaged), "damaged shards", 1, **detail),
         expected=Expected.exactly(0.0, "SHA-256 in manifests of committed checkpoints"),
         culprits=_torn_culprits(state, found),
         message=_integrity_message(state),
@@ -168,16 +157,6 @@ def advice(plan: Plan, found: Evidence) -> Check:
 
 
 def _advice(value: float | None, text: str, detail: dict[str, object], count: int) -> Check:
-    return Check(
-        status=Verdict.SKIPPED,
-        measured=Measured(
-            value=value,
-            unit="s",
-            n=count,
-            estimator="Daly's interval, at least the time of one commit",
-            reason=None if value is not None else text,
-            detail=detail,
-        ),
-        expected=Expected.unknown("advice; reported, not judged"),
-        message=text,
-    )
+    estimator, reason = "Daly's interval, at least the time of one commit", text if value is None else None
+    measured = Measured(value=value, unit="s", n=count, estimator=estimator, reason=reason, detail=detail)
+    return Check.reported(text, "advice", measured)

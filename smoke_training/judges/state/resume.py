@@ -1,6 +1,7 @@
 """Judges of the recovery after a kill (pure)."""
 
 import signal
+from typing import Any
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.state import RankResume, Resume
@@ -42,15 +43,11 @@ def resume_equality(_plan: Plan, found: Evidence) -> Check:
     if miscounted:
         culprits, action = tuple(_miscounting(rank, found) for rank in miscounted), TEST_THE_NODE
         reported = f"; {culprits[0].kind} {culprits[0].id}: {culprits[0].evidence[0]}"
+    detail: dict[str, Any] = {"losses_compared": compared, "losses_different": unequal}
+    detail["first"] = different[:10]
     return Check(
         status=Verdict.PASS if good else Verdict.ERROR if empty else Verdict.FAIL,
-        measured=Measured(
-            value=float(count),
-            unit="different entries",
-            n=entries,
-            estimator="count",
-            detail={"losses_compared": compared, "losses_different": unequal, "first": different[:10]},
-        ),
+        measured=Measured.count(count, "different entries", entries, **detail),
         expected=Expected.exactly(0.0, "an uninterrupted run of the same ranks, at the same steps"),
         culprits=culprits,
         message=f"{count} of {entries} state entries, {unequal} of {compared} losses differ{reported}"

@@ -60,26 +60,25 @@ def overlap(_plan: Plan, found: Evidence) -> Check:
     bare = statistics.median(record.bare)
     raw = 1 - exposed / bare if bare > 0 else None
     value = None if raw is None else min(1.0, max(0.0, raw))
-    return Check(
-        status=Verdict.SKIPPED,
-        measured=Measured(
-            value=value,
-            unit="ratio",
-            n=len(record.total[0]),
-            estimator="1 - median exposed / median bare communication, exposed = minimum over ranks",
-            reason=None if value is not None else "the bare gradient exchange took no time",
-            detail={
-                "exposed_s": exposed,
-                "bare_s": bare,
-                "waiting_for_slower_ranks_s": waiting,
-                "raw": raw,
-                "clamped": raw is not None and raw != value,
-            },
-        ),
-        expected=Expected.unknown("depends on model and fabric; reported, not judged"),
-        message=f"a step waits {exposed * 1e3:.2f} ms for gradients, whose exchange alone takes "
-        f"{bare * 1e3:.2f} ms" + (f": overlap {value:.0%}" if value is not None else ""),
+    measured = Measured(
+        value=value,
+        unit="ratio",
+        n=len(record.total[0]),
+        estimator="1 - median exposed / median bare communication, exposed = minimum over ranks",
+        reason=None if value is not None else "the bare gradient exchange took no time",
+        detail={
+            "exposed_s": exposed,
+            "bare_s": bare,
+            "waiting_for_slower_ranks_s": waiting,
+            "raw": raw,
+            "clamped": raw is not None and raw != value,
+        },
     )
+    text = (
+        f"a step waits {exposed * 1e3:.2f} ms for gradients, whose exchange alone takes {bare * 1e3:.2f} ms"
+    )
+    text += f": overlap {value:.0%}" if value is not None else ""
+    return Check.reported(text, "depends on model and fabric", measured)
 
 
 def mfu(plan: Plan, found: Evidence) -> Check:
@@ -112,18 +111,11 @@ def mfu(plan: Plan, found: Evidence) -> Check:
             "achievable_reason": f"no published figure for {record.device}" if known is None else None,
             "achievable_source": source,
         }
-    return Check(
-        status=Verdict.SKIPPED,
-        measured=Measured(
-            value=value,
-            unit="ratio",
-            n=len(steps),
-            estimator="FLOPs per token x tokens per second over devices x peak, median step",
-            reason=reason,
-            detail=detail,
-        ),
-        expected=Expected.unknown("the model is small and its batch fixed; reported, not judged"),
-        message=f"{value:.1%} of the declared peak of {peak.value:g} TFLOPS ({peak.dtype})"
-        if value is not None and peak is not None
-        else f"not stated: {reason}",
+    estimator = "FLOPs per token x tokens per second over devices x peak, median step"
+    text = f"not stated: {reason}"
+    if value is not None and peak is not None:
+        text = f"{value:.1%} of the declared peak of {peak.value:g} TFLOPS ({peak.dtype})"
+    measured = Measured(
+        value=value, unit="ratio", n=len(steps), estimator=estimator, reason=reason, detail=detail
     )
+    return Check.reported(text, "the model is small and its batch fixed", measured)

@@ -54,17 +54,15 @@ def errors(_plan: Plan, found: Evidence) -> Check:
     unknown = [f"unknown: {why}" for why in sorted(unread)[:4]]
     return Check(
         status=status,
-        measured=Measured(
-            value=float(len(faults)),
-            unit="devices' counters",
-            n=counted,
-            estimator="count of those above their limits, differences over the run",
-            detail={
-                "findings": words,
-                "unreadable": sorted(unread),
-                "redirecting_bridges": {str(item.node): item.redirecting for item in records},
-                "iommu": {str(item.node): item.iommu for item in records},
-            },
+        measured=Measured.count(
+            len(faults),
+            "devices' counters",
+            counted,
+            "those above their limits, differences over the run",
+            findings=words,
+            unreadable=sorted(unread),
+            redirecting_bridges={str(item.node): item.redirecting for item in records},
+            iommu={str(item.node): item.iommu for item in records},
         ),
         expected=Expected.exactly(0.0, "expected/devices.toml, each with its source"),
         culprits=culprits,

@@ -236,15 +236,13 @@ def state(_plan: Plan, found: Evidence) -> Check:
         Culprit("rank", str(rank), Cause.CORRUPTION, (why,), node=host_of(rank, cluster))
         for rank, why in faults.items()
     )
+    links, what = (
+        {str(r): _link(item) for r, item in known.items()},
+        "those that have to be reset or replaced",
+    )
     return Check(
         status=status,
-        measured=Measured(
-            value=float(len(faults)),
-            unit="GPUs",
-            n=len(known),
-            estimator="count of those that have to be reset or replaced",
-            detail={"links": {str(rank): _link(item) for rank, item in known.items()}},
-        ),
+        measured=Measured.count(len(faults), "GPUs", len(known), what, links=links),
         expected=Expected.exactly(0.0, "NVIDIA GPU Memory Error Management"),
         culprits=culprits,
         message="; ".join(reported[:8]) or f"the drivers of {len(known)} GPUs request no action",

@@ -13,6 +13,8 @@ from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verd
 from smoke_training.plan import Plan
 
 PARITY_STEPS = 20
+NOT_FINITE = "passes with a gradient that is not finite, before the reduction"
+DIFFERENT = "steps whose reduced gradients differ between ranks in any bit"
 
 
 def finite(plan: Plan, found: Evidence) -> Check:
@@ -28,15 +30,10 @@ def finite(plan: Plan, found: Evidence) -> Check:
             f"rank {first.rank}: {_what(first)} in the gradient of {first.parameter} at step {first.step} "
             f"of {phase}, before any reduction"
         )
+    phases = {record.phase: record.passes for record in records}
     return Check(
         status=Verdict.FAIL if bad else Verdict.PASS if passes else Verdict.ERROR,
-        measured=Measured(
-            value=float(len(bad)),
-            unit="backward passes",
-            n=passes,
-            estimator="count of passes with a gradient that is not finite, before the reduction",
-            detail={"phases": {record.phase: record.passes for record in records}},
-        ),
+        measured=Measured.count(len(bad), "backward passes", passes, NOT_FINITE, phases=phases),
         expected=Expected.exactly(0.0, "gradients are numbers"),
         culprits=tuple(_owner(phase, entries, cluster) for phase, entries in owners),
         message=message,
@@ -91,6 +88,7 @@ def gradients(plan: Plan, found: Evidence) -> Check:
     samples = sum(len(record.steps) for record in records)
     broken = [(record, index) for record in records for index in _differences(record)]
     culprits: tuple[Culprit, ...] = ()
+    named = list(broken[0][0].differing[:10]) if broken else []
     message = f"reduced gradients of {samples} steps are equal on all ranks, bit by bit"
     if broken:
         record, sample = broken[0]
@@ -100,13 +98,7 @@ def gradients(plan: Plan, found: Evidence) -> Check:
         message = f"reduced gradients of {steps}: {who}, first at step {record.steps[sample]}"
     return Check(
         status=Verdict.FAIL if broken else Verdict.PASS if samples else Verdict.ERROR,
-        measured=Measured(
-            value=float(len(broken)),
-            unit="steps",
-            n=samples,
-            estimator="count of steps whose reduced gradients differ between ranks in any bit",
-            detail={"differing": list(broken[0][0].differing[:10]) if broken else []},
-        ),
+        measured=Measured.count(len(broken), "steps", samples, DIFFERENT, differing=named),
         expected=Expected.exactly(0.0, "an all-reduce gives every rank the same sum"),
         culprits=culprits,
         message=message,

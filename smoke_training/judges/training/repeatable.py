@@ -12,6 +12,8 @@ from smoke_training.judges.common import host_of
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
+ODD = "passes whose own gradients are not those that the same work gives most often"
+
 
 def repeatable(_plan: Plan, found: Evidence) -> Check:
     """Check that no rank's own gradients differ between repetitions of the same work."""
@@ -26,12 +28,7 @@ def repeatable(_plan: Plan, found: Evidence) -> Check:
     passes = sum(item.passes for item in repeats)
     return Check(
         status=Verdict.FAIL if wrong else Verdict.PASS,
-        measured=Measured(
-            value=float(sum(item.odd for item in wrong)),
-            unit="backward passes",
-            n=passes,
-            estimator="count of passes whose own gradients are not those that the same work gives most often",
-        ),
+        measured=Measured.count(sum(item.odd for item in wrong), "backward passes", passes, ODD),
         expected=Expected.exactly(0.0, "the same additions in the same order"),
         culprits=tuple(
             Culprit(

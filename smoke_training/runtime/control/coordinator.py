@@ -29,6 +29,8 @@ from smoke_training.runtime.control.session import (
 )
 from smoke_training.runtime.control.watchdog import Broke, Incident, NodeView, SilenceLimits, Watchdog, newest
 
+_LIFE = [item.name for item in dataclasses.fields(RankLife) if item.name != "node"]
+
 
 @dataclass
 class _Peer:
@@ -245,16 +247,7 @@ class Coordinator:
             looks=self._looks,
             hang_timeout_s=self.plan.hang_timeout_s,
             ranks=tuple(
-                RankLife(
-                    rank=v.rank,
-                    node=view.node,
-                    status=v.status,
-                    phase=v.phase,
-                    attempt=v.attempt,
-                    sequence=v.sequence,
-                    beats=v.beats,
-                    longest_idle_s=v.longest_idle_s,
-                )
+                RankLife(node=view.node, **{name: getattr(v, name) for name in _LIFE})
                 for view, v in newest([self._view(node, peer, 0.0) for node, peer in self._peers.items()])
             ),
         )

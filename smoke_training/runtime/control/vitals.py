@@ -151,14 +151,8 @@ class _Watch:
     def ended_unseen(self, ended: EndedRank) -> None:
         """Set the end of a process that sent no heartbeat."""
         self._code = ended.code
-        self.vital = Vital(
-            rank=self.vital.rank,
-            pid=ended.pid,
-            attempt=self._attempt,
-            phase="start",
-            gone=True,
-            code=ended.code,
-        )
+        known = dataclasses.replace(self.vital, pid=ended.pid, attempt=self._attempt, phase="start")
+        self.vital = dataclasses.replace(known, gone=True, code=ended.code)
 
     def _see(self, beat: Beat, process: ProcessState | None, passed: float, fresh: bool) -> Vital:
         before = self.vital
@@ -175,14 +169,8 @@ class _Watch:
             self._cpu_s = process.cpu_s
         return Vital(
             rank=before.rank,
-            pid=beat.pid,
             state=state,
-            status=beat.status.name,
-            attempt=beat.attempt,
-            sequence=beat.sequence,
-            beats=beat.beats,
-            phase=beat.phase,
-            words=beat.words,
+            **(vars(beat) | {"status": beat.status.name}),
             idle_s=round(idle, 3),
             busy_s=round(busy, 3),
             stopped_s=round(stopped, 3),

@@ -208,7 +208,7 @@ def test_a_lookup_answers_with_a_row_of_the_table_or_a_reason(
         ({"fabric": Fabric.RDMA}, "the table has p5.48xlarge over efa, not over rdma"),
         (
             {"shape": ClusterShape(5, 8)},
-            "with 5 nodes of 8 GPUs at 16 GiB; figures exist for 1 nodes of 8 GPUs at",
+            "with 5 nodes of 8 GPUs at 16 GiB; figures exist for 1 node of 8 GPUs at",
         ),
         ({"collective": "reduce_scatter"}, "no figure for reduce_scatter on p5.48xlarge over efa"),
     ],

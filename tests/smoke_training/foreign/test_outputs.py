@@ -30,6 +30,7 @@ def judge(capsys: pytest.CaptureFixture[str]) -> Judge:
     ("number", "machine", "nodes", "expected"),
     [
         ("01", "p5.48xlarge", 2, (PASS, "7 of 32 sizes")),
+        ("01", "P5.48xlarge", None, (PASS, "16 ranks on 2 nodes, inferred from the bus factor")),
         ("03", "p5.48xlarge", 1, (PASS, "8 ranks")),
         ("03", "p5.48xlarge", 2, (REFUSED, "busbw is 1.75")),  # the bus factor of 8 ranks
         ("04", "a4-highgpu-8g", 2, (PASS, "16 ranks")),
@@ -37,7 +38,8 @@ def judge(capsys: pytest.CaptureFixture[str]) -> Judge:
         ("07", HGX, 2, (PASS, "16 ranks")),
         ("08", "a3-megagpu-8g", 2, (PASS, "all-gather")),
         ("10", "Standard_ND96amsr_A100_v4", 2, (PASS, "not verified")),
-        ("11", "hgx-a100", None, (PASS, "1 nodes, by its own lines")),
+        ("10", "STANDARD_nd96amsr_a100_V4", 2, (PASS, "not verified")),
+        ("11", "hgx-a100", None, (PASS, "8 ranks on 1 node, by its own lines")),
         ("12", HGX, None, (PASS, "2 nodes, by its own lines")),
         ("12", HGX, 4, (REFUSED, "ranks run on 2 nodes, --nodes is 4")),
         ("14", HGX, None, (PASS, "64 ranks")),
@@ -140,6 +142,23 @@ def test_a_node_of_another_type_is_named(judge: Judge, tmp_path: Path) -> None:
 def test_an_unknown_machine_is_undecided_by_name(judge: Judge, machine: str) -> None:
     found, said = judge(next(OUTPUTS.glob("01-*.txt")), "--machine", machine, "--nodes", "2")
     assert found is OPEN and f"no machine type '{machine}'" in said
+    assert ("p5.48xlarge" in said) is (machine == "p5.48xlarg")
+    assert "smoke accept" not in said, "there is no result that it could take"
+
+
+@pytest.mark.parametrize(
+    ("machine", "more", "named"),
+    [
+        ("p5.48xlarg", (), "p5.48xlarge"),
+        ("my-cluster", (), "no machine type 'my-cluster'"),
+        ("p5.48xlarge", ("--fabric", "infiniband"), "p5.48xlarge over efa, not over infiniband"),
+    ],
+)
+def test_where_no_line_names_the_ranks_the_machine_is_named_and_not_the_ranks(
+    judge: Judge, machine: str, more: tuple[str, ...], named: str
+) -> None:
+    found, said = judge(next(OUTPUTS.glob("01-*.txt")), "--machine", machine, *more)
+    assert found in (OPEN, REFUSED) and named in said
 
 
 def test_a_large_log_is_read_in_constant_memory(judge: Judge, tmp_path: Path) -> None:

@@ -295,11 +295,6 @@ def test_batches_without_tokens_have_a_reason_and_a_broken_count_costs_no_traini
     assert train(Slow(), Loader(4)).problems == []
 
 
-def test_a_window_of_no_steps_is_refused() -> None:
-    with pytest.raises(ValueError, match="every: got 0"):
-        smoke_training.instrument(Slow(), None, Loader(1), every=0)
-
-
 def test_a_rank_that_takes_longer_stands_out_after_a_few_windows() -> None:
     comparison = PeerComparison(4)
     for window in range(6):

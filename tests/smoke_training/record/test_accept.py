@@ -87,14 +87,54 @@ def test_the_command_writes_who_when_and_why(tmp_path: Path, capsys: pytest.Capt
     assert cli.main([*words[:3], " "], modules=(accept,)) == 3
 
 
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"partial": True, "plan": {"depth": "quick", "phases": ["world", "collectives"]}}, "training"),
+        (
+            {"comparable": {"figures": {}, "left_out": ["storage.read"]}, "checks": []},
+            "collective.all_reduce",
+        ),
+    ],
+)
+def test_what_a_run_needs_to_be_accepted_is_named(
+    changes: dict[str, Any], named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result, path = whole(L4), tmp_path / "r.json"
+    deeper = {
+        key: {**result[key], **value} if isinstance(value, dict) else value for key, value in changes.items()
+    }
+    path.write_text(json.dumps(result | deeper))
+    assert cli.main(["accept", str(path), "--because", "x", "--by", "ada"], modules=(accept,)) == 3
+    said = capsys.readouterr().err
+    assert "needed: " in said and named in said
+
+
+def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert cli.main(["references", *words], modules=(references,)) == 0
+    return capsys.readouterr().out
+
+
 def test_references_of_a_machine_are_listed_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["references", "--machine", "a3-ultragpu-8g"], modules=(references,)) == 0
-    text = capsys.readouterr().out
+    text = shown(capsys, "--machine", "A3-ULTRAGPU-8g")
     assert "hgx-h100" in text and "nccl#2409" in text
-    words = ["references", "--machine", "Standard_ND96isr_H100_v5", "--format", "json"]
-    assert cli.main(words, modules=(references,)) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
-    assert len(rows) > 30
-    assert all(row["source"]["text"] and row["source"]["date"] for row in rows)
-    assert cli.main(["references", "--machine", "hgx-h10"], modules=(references,)) == 3
-    assert "hgx-h100" in capsys.readouterr().err
+    assert all(word in text for word in ("collective", "GB/s", "figure: measured", "floor: limit"))
+    every = json.loads(shown(capsys, "--machine", "Standard_ND96isr_H100_v5", "--format", "json"))["rows"]
+    assert len(every) > 30
+    assert all(row["source"]["text"] and row["source"]["date"] for row in every)
+    words = ("--machine", "standard_nd96isr_h100_v5", "--collective", "all_reduce", "--nodes", "2")
+    some = json.loads(shown(capsys, *words, "--format", "json"))["rows"]
+    assert 0 < len(some) < len(every)
+    assert {(row["collective"], row["nodes"]) for row in some} == {("all_reduce", 2)}
+    assert "None of" in shown(capsys, *words[:2], "--nodes", "4095")
+
+
+def test_known_machines_are_listed_and_guesses_are_near(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys)
+    assert all(name in text for name in ("p5.48xlarge", "hgx-h100", "a3-megagpu-8g", "BM.GPU.H100.8"))
+    for guess, names in {"hgx-h10": ["hgx-h100"], "P5": ["p5.48xlarge"], "h200": ["hgx-h200"]}.items():
+        assert cli.main(["references", "--machine", guess], modules=(references,)) == 3
+        said = capsys.readouterr().err
+        assert all(name in said for name in names), said
+    assert cli.main(["references", "--nodes", "2"], modules=(references,)) == 3
+    assert "--machine" in capsys.readouterr().err

@@ -11,6 +11,10 @@ from typer.testing import CliRunner
 from infra.launchers import runplan
 from smoke_training.cli import COMMANDS
 from tests.infra.launchers import plans
+from tests.smoke_training import results, samples
+from tests.smoke_training.cli.test_judge import recorded
+from tests.smoke_training.foreign.test_outputs import OUTPUTS
+from tests.trainstack.cli.command import run_json
 from trainstack import accept, references, render
 from trainstack.cli import smoke
 from trainstack.cli.app import app
@@ -47,6 +51,35 @@ def test_the_exit_code_is_the_verdicts(tmp_path: Path) -> None:
 def test_a_file_of_another_kind_is_one_problem() -> None:
     done = RUN.invoke(app, ["smoke", "judge", __file__])
     assert (done.exit_code, len(done.stderr.splitlines())) == (3, 2) and __file__ in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("judge", "{samples}"), 0),
+        (("judge", "--nccl-tests", "{output}", "--machine", "p5.48xlarge", "--nodes", "2"), 0),
+        (("judge", "--nccl-tests", "{output}", "--nodes", "2"), 2),
+        (("accept", "{result}", "--because", "iperf3 fills both wires", "--by", "ada"), 0),
+        (("references", "--machine", "hgx-h100"), 0),
+        (("references",), 0),
+        (("judge", "{here}/absent.jsonl"), 3),
+        (("judge", "{samples}", "--machine", "hgx-h100"), 3),
+        (("accept", "{result}", "--because", " "), 3),
+        (("references", "--machine", "hgx-h10"), 3),
+    ],
+)
+def test_results_and_refusals_are_json_of_a_published_schema(
+    words: tuple[str, ...], code: int, tmp_path: Path
+) -> None:
+    lines, output = [samples.LIVENESS, *samples.lines()], next(OUTPUTS.glob("01-*.txt"))
+    given = {"here": tmp_path, "output": output, "samples": recorded(tmp_path, lines)}
+    given["result"] = results.written(tmp_path, results.passed())
+    found, document = run_json("smoke", *(word.format(**given) for word in words))
+    assert found == code
+    if code == 3:
+        assert document["exit_code"] == 3 and document["problems"][0]["rule"]
+    elif words[0] == "judge":
+        assert document["exit_code"] == code and document["checks"]
 
 
 def test_commands_of_containers_are_not_listed() -> None:
