@@ -1,7 +1,8 @@
 """User errors, reported together with fixes."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Self
@@ -72,3 +73,18 @@ class UserError(Exception):
     def codes(self) -> tuple[tuple[str, str], ...]:
         """Code and path of each problem, in the order of `problems`."""
         return tuple((problem.code, problem.path) for problem in self.problems)
+
+
+@contextmanager
+def collected(problems: list[Problem]) -> Iterator[None]:
+    """Add the problems of a UserError to a list: what is checked afterwards is reported with them."""
+    try:
+        yield
+    except UserError as error:
+        problems += error.problems
+
+
+def raise_all(problems: Iterable[Problem]) -> None:
+    """Raise UserError for problems, if there are any."""
+    if found := tuple(problems):
+        raise UserError(found)

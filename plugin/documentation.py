@@ -19,7 +19,10 @@ Made from `plugin/schema.json` by `python -m plugin.renewal`. How to use them:
 [other-languages.md](../how-to/other-languages.md).
 
 `string*`: an output of another resource, or a secret, is accepted too. A value without `*` must be known when
-the program runs. A property in **bold** is required.
+the program runs. A property in **bold** is required. Known machine types with their GPUs:
+[AWS](../../infra/catalog/aws/tables/instance_types.toml),
+[Google Cloud](../../infra/catalog/gcp/tables/machine_types.toml); networks and measured figures:
+`trainstack smoke references`.
 """
 
 

@@ -15,6 +15,16 @@ FILE = Path(__file__).with_name("schema.json")
 """The schema that the plugin answers with: to make it, the SDKs of all clouds are imported (10 s)."""
 LANGUAGES = ("nodejs", "python", "go", "csharp", "java")
 _NAMED = re.compile(r"`([a-z0-9]+(?:_[a-z0-9]+)+)`")
+_OF_PYTHON = (
+    (re.compile(r"\s*\(`(?:(?:components|infra|stacks|trainstack)\.[\w.]+|[\w/]+\.py)`\)"), ""),
+    (re.compile(r"\(`providers=\[[a-z, ]+\]`\)"), "(option `providers`)"),
+    (re.compile(r"`(\w+)Args(\.\w+)?`"), r"`\1\2`"),
+    (re.compile(r"\bRaises UserError\b"), "Fails with an error"),
+    (re.compile(r"\bUnknownFactError for\b"), "also for"),
+    (re.compile(r"\b([Dd]efault) False\b"), r"\1: no"),
+    (re.compile(r"\bNone without\b"), "Absent without"),
+)
+"""What docstrings say for readers of Python, and what programs in other languages have in its place."""
 
 
 def version() -> str:
@@ -36,8 +46,11 @@ def schema() -> dict[str, Any]:
     names |= {one.name for each in records.values() for one in each.fields}
 
     def said(docstring: str) -> str:
-        """A docstring with the names that properties have in other languages."""
-        return _NAMED.sub(lambda found: f"`{camel(found[1])}`" if found[1] in names else found[0], docstring)
+        """A docstring with the names and terms that other languages have."""
+        text = _NAMED.sub(lambda found: f"`{camel(found[1])}`" if found[1] in names else found[0], docstring)
+        for pattern, words in _OF_PYTHON:
+            text = pattern.sub(words, text)
+        return text
 
     def properties(owner: Record, *, plain: bool) -> dict[str, Any]:
         return {one.public: _property(one.shape, said(one.text), plain=plain) for one in owner.fields}

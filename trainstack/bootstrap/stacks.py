@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra import stackspec
-from infra.errors import Problem, UserError
+from infra.errors import Problem, UserError, collected, raise_all
 from infra.stackspec import StackSpec
 from infra.stackspec.document import read
 from infra.stackspec.load import stacks
@@ -40,8 +40,15 @@ def place(folder: Path, chosen: Sequence[str]) -> BootstrapPlace:
     names = list(chosen) or stacks(folder)
     if not names:
         fix = "Name the folder of a client with a file Pulumi.<stack>.yaml."
-        raise UserError([Problem("CLIENT", str(folder), "has no stacks", fix, code="bootstrap-no-stacks")])
-    specs = tuple(stackspec.load_file(name, folder).spec for name in names)
+        rule = "has no stacks" if folder.is_dir() else "is no folder"
+        raise UserError([Problem("CLIENT", str(folder), rule, fix, code="bootstrap-no-stacks")])
+    found, problems = list[StackSpec](), list[Problem]()
+    for name in names:
+        with collected(problems):
+            found.append(stackspec.load_file(name, folder).spec)
+            _where(found[-1])
+    raise_all(problems)
+    specs = tuple(found)
     places = {_where(spec): spec.name for spec in specs}
     if len(places) > 1:
         rule = f"the stacks are of several places: {'; '.join(' '.join(where) for where in places)}"

@@ -1,10 +1,11 @@
 """Identities that may deploy as a client's deployer: an agency's, or one pipeline of one repository."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from infra.errors import Problem, UserError
+from infra.errors import Problem, UserError, raise_all
 
 GITHUB: Final = "https://token.actions.githubusercontent.com"
 GITLAB: Final = "https://gitlab.com"
@@ -109,30 +110,30 @@ def chosen(
         )
         raise UserError([Problem("--branch", branch, rule, fix, code="bootstrap-trust-invalid")])
     if agency_role:
-        _require("--agency-role", agency_role, _ROLE, "arn:aws:iam::111122223333:role/deployment")
         rule = "must be an id of 8 characters or more, which only one client has"
-        _require("--external-id", external_id, _EXTERNAL_ID, "acme-4c1f9a2e", rule)
+        raise_all(
+            [
+                *_wrong("--agency-role", agency_role, _ROLE, "arn:aws:iam::111122223333:role/deployment"),
+                *_wrong("--external-id", external_id, _EXTERNAL_ID, "acme-4c1f9a2e", rule),
+            ]
+        )
         return AgencyRole(agency_role, external_id)
     if agency_member:
-        _require("--agency-member", agency_member, _MEMBER, "group:deployment@agency.com")
+        raise_all(_wrong("--agency-member", agency_member, _MEMBER, "group:deployment@agency.com"))
         return AgencyMember(agency_member)
     (option,) = named
     rule = "must be a path with owner and repository, without wildcards"
-    _require(option, github or gitlab, _PATHS[option], "acme/stacks", rule)
-    if github:
-        return Pipeline(GITHUB, github)
-    _require("--branch", branch, _BRANCH, MAIN)
-    return Pipeline(GITLAB, gitlab, branch)
+    problems = [*_wrong(option, github or gitlab, _PATHS[option], "acme/stacks", rule)]
+    raise_all([*problems, *_wrong("--branch", branch, _BRANCH, MAIN)])
+    return Pipeline(GITHUB, github) if github else Pipeline(GITLAB, gitlab, branch)
 
 
-def _require(
+def _wrong(
     option: str,
     value: str,
     form: re.Pattern[str],
     example: str,
     rule: str = "must name one identity, without wildcards",
-) -> None:
+) -> Iterator[Problem]:
     if not form.fullmatch(value):
-        raise UserError(
-            [Problem(option, value, rule, f"Such as: {example}.", code="bootstrap-trust-invalid")]
-        )
+        yield Problem(option, value, rule, f"Such as: {example}.", code="bootstrap-trust-invalid")

@@ -16,8 +16,22 @@ if TYPE_CHECKING:
 
 SCHEMA = "trainstack.preflight/1"
 
+NAMES = (
+    "accelerators", "administrators", "alert-mail", "apis", "aws-cli", "billing", "billing-account",
+    "budget-contact", "certificate", "client-secret", "cost-anomalies", "cost-tags", "deployer-trust",
+    "disk-key", "gke-auth-plugin", "job-logs", "job-plans", "job-quotas", "job-reservations",
+    "kubernetes-version", "leftovers", "organization", "organization-policies", "permissions", "principals",
+    "purchases", "quotas", "region", "reservations", "scheduler", "services", "state-bucket",
+    "tracking-login", "types", "way-in", "zones",
+)  # fmt: skip
+"""Checks of all clouds, for the help, which imports none of them."""
 Skip = Annotated[
-    list[str] | None, typer.Option("--skip", help="Name of a check to leave out; can be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--skip",
+        metavar="CHECK",
+        help=f"Check to leave out; can be repeated. Each cloud and profile has some of: {', '.join(NAMES)}.",
+    ),
 ]
 Save = Annotated[
     Path | None, typer.Option("--save", help="Write the remaining quotas, for `up --rehearse --faults FILE`.")

@@ -39,7 +39,7 @@ def login(stack: AnyStack = None) -> None:
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a Pulumi project.")]
 Arguments = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[-- PULUMI ARGS]", help="A Pulumi command; up, up and destroy by default."),
+    typer.Argument(metavar="-- PULUMI ARGS", help="A Pulumi command; up, up and destroy by default."),
 ]
 ProjectStack = Annotated[
     str, typer.Option("--stack", "-s", help="The project's stack; needed when it has several.")

@@ -21,7 +21,7 @@ class AwsAccessLogArgs(TypedDict):
     retention_days: int
     """Days for which the log is kept."""
     load_balancer: NotRequired[bool]
-    """Whether a load balancer of this account logs here, too, below `BALANCER_PREFIX`. Default: no."""
+    """Whether a load balancer of this account logs here, too, below `load-balancer/`. Default: no."""
     force_destroy: NotRequired[bool]
     """Delete the bucket even with a log in it. Default: no."""
 

@@ -69,7 +69,7 @@ class AwsLoadBalancerArgs(TypedDict):
 
 
 class AwsLoadBalancer(Component):
-    """HTTPS on an internal load balancer, an OIDC login, then the server's port `NODE_PORT` on its nodes.
+    """HTTPS on an internal load balancer, an OIDC login, then the server's port 30050 on its nodes.
 
     The server requires its own login afterwards: the identity at the provider grants nothing in
     experiments. Nodes without a server drop traffic to the port, so the health check finds those with one.

@@ -37,7 +37,7 @@ class GcpLustre(Component):
     documentation, "Customer-managed encryption keys", Limitations). Clients use port 988, that of
     Lustre; the other one, which `gkeSupportEnabled` opens, is for GKE before 1.33.2-gke.4655000.
 
-    It is in one zone and has no backups. `components.gcp.storage.copies` copies parts of it to buckets.
+    It is in one zone and has no backups. `GcpLustreCopies` copies parts of it to buckets.
 
     Raises UserError for a size that is not offered. *Untested on hardware.*
     """

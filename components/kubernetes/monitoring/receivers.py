@@ -33,7 +33,7 @@ class ReceiverArgs(TypedDict):
     kind: str
     """`pagerduty`, `opsgenie`, `slack` or `webhook`."""
     key: str
-    """The key of `SECRET` with its credential."""
+    """The key of the Secret `alert-receivers` with its credential."""
     severities: Sequence[str]
     """Severities of the alerts that it gets, such as `critical`."""
     europe: bool

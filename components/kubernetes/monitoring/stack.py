@@ -62,7 +62,7 @@ class MonitoringArgs(TypedDict):
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
     alert_log: NotRequired[bool]
-    """Run a pod at `ALERT_LOG_URL` that writes alerts to its log. Default: no."""
+    """Run a pod that writes alerts to its log. Default: no."""
 
 
 class Monitoring(Component):

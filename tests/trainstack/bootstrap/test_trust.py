@@ -8,6 +8,7 @@ import pytest
 
 from infra.errors import UserError
 from tests.trainstack.bootstrap.setup import AGENCY, GITHUB, GITLAB, ROLE, folder, printed
+from tests.trainstack.cli.command import run_json
 
 
 def refused(made: Path, *words: str) -> list[str]:
@@ -32,6 +33,26 @@ def refused(made: Path, *words: str) -> list[str]:
 )  # fmt: skip
 def test_patterns_and_incomplete_identities_are_refused(words: tuple[str, ...], tmp_path: Path) -> None:
     assert refused(folder(tmp_path, "small-aws"), *words) == ["bootstrap-trust-invalid"]
+
+
+def test_all_problems_are_named_at_once(tmp_path: Path) -> None:
+    made = folder(tmp_path, "small-aws", "small-gcp")
+    assert refused(tmp_path / "nosuch") == ["bootstrap-trust-not-chosen", "bootstrap-no-stacks"]
+    assert refused(made, "--github", "acme", "-s", "a", "-s", "b") == [
+        "bootstrap-trust-invalid", "stack-file-missing", "stack-file-missing"
+    ]  # fmt: skip
+    assert refused(made, "--agency-role", "*", "--external-id", "1") == [
+        "bootstrap-trust-invalid", "bootstrap-trust-invalid", "bootstrap-several-places"
+    ]  # fmt: skip
+
+
+def test_the_output_as_json_has_the_file_and_the_notes(tmp_path: Path) -> None:
+    made = folder(tmp_path, "small-aws")
+    code, found = run_json("bootstrap", str(made), *GITHUB)
+    assert code == 0 and (found["cloud"], found["stacks"], found["form"]) == (
+        "aws", ["small-aws"], "cloudformation"
+    )  # fmt: skip
+    assert json.loads(found["text"])["Resources"] and any("administrator" in note for note in found["notes"])
 
 
 @pytest.mark.parametrize("words", [(), (*AGENCY, *GITHUB), (*GITHUB, *GITLAB)], ids=len)

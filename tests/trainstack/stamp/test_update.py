@@ -228,6 +228,10 @@ def test_a_tree_with_uncommitted_changes_is_refused(folder: Path) -> None:
 
 def test_only_the_installed_version_renders(folder: Path) -> None:
     assert code(str(folder), "--to", "0.0.1") == {"another-version-installed"}
+    assert code(str(folder), "--to", "foo") == {"version-invalid"}
+    assert code(str(folder / "nosuch"), "--to", "foo", "--approve", "x") == {
+        "no-client-folder", "version-invalid", "option-needs-prove"
+    }  # fmt: skip
     assert run("update", str(folder), "--to", lock.installed(), "--yes")[0] == 0
 
 

@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
-from infra.errors import Problem, UserError
+from infra.errors import Problem, collected, raise_all
+from trainstack.cli.output import Format, FormatOption, print_json
+
+SCHEMA = "trainstack.bootstrap/1"
 
 
 class Form(StrEnum):
@@ -18,7 +21,7 @@ class Form(StrEnum):
 
 
 Client = Annotated[
-    Path | None, typer.Argument(metavar="[CLIENT]", help="Folder of the client; default: the present one.")
+    Path | None, typer.Argument(metavar="CLIENT", help="Folder of the client; default: the present one.")
 ]
 Stacks = Annotated[
     list[str] | None,
@@ -59,6 +62,7 @@ def bootstrap(
     github: GitHub = "",
     gitlab: GitLab = "",
     branch: Branch = "main",
+    output: FormatOption = Format.TEXT,
 ) -> None:
     """Print what a client's administrator creates before the first deployment; changes nothing.
 
@@ -67,18 +71,27 @@ def bootstrap(
     from trainstack.bootstrap import stacks, trust  # noqa: PLC0415 - help needs none of them
     from trainstack.cli.clouds.choice import services_of  # noqa: PLC0415
 
-    chosen = trust.chosen(
-        agency_role=agency_role, external_id=external_id, agency_member=agency_member, github=github,
-        gitlab=gitlab, branch=branch,
-    )  # fmt: skip
-    folder = (client or Path()).resolve()
-    place = stacks.place(folder, stack or ())
-    setup = services_of(place.cloud).setup()
-    if form and form not in setup.FORMS:
-        fix = f"Choose from {', '.join(setup.FORMS)}."
-        rule = f"is not a form for stacks on {place.cloud}"
-        raise UserError([Problem("--form", form, rule, fix, code="bootstrap-form-of-other-cloud")])
-    text, notes = setup.printed(stacks.client_name(folder), place, chosen, terraform=form is Form.TERRAFORM)
+    folder, problems = (client or Path()).resolve(), list[Problem]()
+    with collected(problems):
+        chosen = trust.chosen(
+            agency_role=agency_role, external_id=external_id, agency_member=agency_member, github=github,
+            gitlab=gitlab, branch=branch,
+        )  # fmt: skip
+    with collected(problems):
+        place = stacks.place(folder, stack or ())
+        setup = services_of(place.cloud).setup()
+        if form and form not in setup.FORMS:
+            fix = f"Choose from {', '.join(setup.FORMS)}."
+            rule = f"is not a form for stacks on {place.cloud}"
+            problems.append(Problem("--form", form, rule, fix, code="bootstrap-form-of-other-cloud"))
+    raise_all(problems)
+    name = stacks.client_name(folder)
+    text, notes = setup.printed(name, place, chosen, terraform=form is Form.TERRAFORM)
+    if output is Format.JSON:
+        names = [spec.name for spec in place.specs]
+        found = {"client": name, "cloud": place.cloud, "stacks": names, "form": form or setup.FORMS[0]}
+        print_json(SCHEMA, found | {"text": text, "notes": list(notes)})
+        return
     typer.echo(text, nl=False)
     for note in notes:
         typer.echo(note, err=True)

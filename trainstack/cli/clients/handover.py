@@ -27,7 +27,7 @@ from trainstack.cli import main
 main()
 """
 Client = Annotated[
-    Path | None, typer.Argument(metavar="[CLIENT]", help="Folder of the client; default: the one around.")
+    Path | None, typer.Argument(metavar="CLIENT", help="Folder of the client; default: the one around.")
 ]
 Stacks = Annotated[
     list[str] | None, typer.Option("--stack", "-s", help="Stacks of the client; default: all of the folder.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from infra.errors import Problem, UserError
+from infra.errors import Problem, UserError, collected, raise_all
 from infra.exit_codes import ExitCode
 from trainstack.cli.output import Format, FormatOption, print_json, print_lines, require_terminal
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "trainstack.update/1"
 Client = Annotated[
-    Path | None, typer.Argument(metavar="[CLIENT]", help="Folder of the client; default: the one around.")
+    Path | None, typer.Argument(metavar="CLIENT", help="Folder of the client; default: the one around.")
 ]
 To = Annotated[
     str,
@@ -85,9 +85,14 @@ def update(
     from trainstack.stamp import environment, renewal, transaction, worktree  # noqa: PLC0415
     from trainstack.stamp.effects import effects  # noqa: PLC0415
 
-    folder = _folder(client)
-    _require_version(to)
-    _require_prove(prove, {"--state": state, "--older": older, "--approve": approve})
+    problems = list[Problem]()
+    with collected(problems):
+        folder = _folder(client)
+    with collected(problems):
+        _require_version(to)
+    with collected(problems):
+        _require_prove(prove, {"--state": state, "--older": older, "--approve": approve})
+    raise_all(problems)
     with transaction.exclusive(folder):
         if not dry_run and (finished := transaction.recover(folder)):
             typer.echo(f"Finished an update that was killed: {len(finished)} files", err=True)
@@ -179,12 +184,19 @@ def _folder(client: Path | None) -> Path:
 
 def _require_version(to: str) -> None:
     """Raise UserError for a version that is not installed, with the commands that install it and run it."""
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415
+
     from infra import installation  # noqa: PLC0415
     from trainstack import extras  # noqa: PLC0415
     from trainstack.stamp import lock  # noqa: PLC0415
 
     if not to or to == lock.installed():
         return
+    try:
+        Version(to)
+    except InvalidVersion:
+        rule, fix = "must be a version", f"Such as: {lock.installed()}, which is installed."
+        raise UserError([Problem("--to", to, rule, fix, code="version-invalid")]) from None
     rule = f"{lock.installed()} runs, and a version renders its own files alone"
     words = f"update --to {to}"
     if installation.installer() is installation.Installer.CHECKOUT:

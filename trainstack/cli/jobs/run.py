@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # help needs none of them
 
 Folder = Annotated[Path, typer.Argument(help="The folder with the script; all of it is uploaded.")]
 Arguments = Annotated[
-    list[str] | None, typer.Argument(help="After --: arguments of the script.", metavar="[-- ARGUMENTS]")
+    list[str] | None, typer.Argument(help="After --: arguments of the script.", metavar="-- ARGUMENTS")
 ]
 Script = Annotated[str, typer.Option("--script", help="Path of the script in the folder.")]
 On = Annotated[str, typer.Option("--on", help="Machine of the stack, by its name or machine type.")]
