@@ -66,12 +66,10 @@ class Due(Enum):
 class ProgramLimits:
     """Times at which running programs must end: seconds from now, None for never."""
 
-    def __init__(
-        self, *, run_s: float, wait_s: float | None = None, interruption_s: float | None = None
-    ) -> None:
+    def __init__(self, *, run_s: float, wait_s: float | None = None) -> None:
         now = self._began = time.monotonic()
         self._ends = {
-            Due.INTERRUPTED: now + (math.inf if interruption_s is None else interruption_s),
+            Due.INTERRUPTED: math.inf,
             Due.TOO_LONG: now + run_s,
             Due.WAITED: now + (math.inf if wait_s is None else wait_s),
         }

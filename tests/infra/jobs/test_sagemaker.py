@@ -1,12 +1,14 @@
 """Runs against the emulated service, whose jobs are real processes: from submission to every end there is."""
 
 import datetime
+import time
 from dataclasses import replace
 
 import pytest
 
 from infra.errors import UserError
 from infra.jobs import money, report
+from infra.jobs.following import follow
 from infra.jobs.service import JobPhase, JobState, LostError
 from infra.jobs.submission import prepare, start
 from tests.infra.jobs.conftest import Stack
@@ -34,7 +36,8 @@ step = pathlib.Path(os.environ["CHECKPOINTS"], "step")
 if step.exists():
     raise SystemExit(print("resumed at", step.read_text()))
 print("begun", flush=True)
-step.write_text("7")
+step.with_name("new").write_text("7")
+step.with_name("new").replace(step)  # never stored in part
 while True:
     time.sleep(0.05)
 """
@@ -109,12 +112,18 @@ def test_a_run_out_of_time_is_stopped_and_no_success(stack: Stack) -> None:
 
 
 def test_an_interruption_is_reported_as_what_it_is_and_the_run_goes_on(stack: Stack) -> None:
-    stack.account.faults(interruptions=[{"seconds": 1.5}])
     made = stack.prepared(INTERRUPTIBLE)
+    stored = stack.account.file("out-bucket", f"teams/vision-lab/{made.name}/step")
     # The variable by which the wrapper passes the folder to scripts.
     environment = {**made.plan.env, "CHECKPOINTS": "/opt/ml/checkpoints"}
     start(replace(made, plan=replace(made.plan, env=environment)), stack.service, stack.reported.append)
-    job = stack.followed(made.name)
+
+    def look(seconds: float) -> None:
+        if stored.exists() and not (stack.account.home / "faults.json").exists():
+            stack.account.faults(interruptions=[{"seconds": 0.01}])  # a reclaimed machine stores nothing more
+        time.sleep(seconds)
+
+    job = follow(stack.service, made.name, stack.reported.append, look, look_s=0.05)
     assert job.state is JobState.COMPLETED, stack.text
     assert "interrupted: " in stack.text
     assert stack.reported.count("begun") == 1 and "resumed at 7" in stack.reported

@@ -108,10 +108,17 @@ dist.destroy_process_group()
 def test_a_spot_run_goes_on_from_its_checkpoint(
     project: Project, service: VertexRuns, tmp_path: Path
 ) -> None:
-    project.faults(interruptions=[{"seconds": 25}])  # checkpoints are stored every 10 s
     script = TRAIN + "\nimport time\nif not sys.argv[1:] and not step.with_name('again').exists():\n"
     script += "    step.with_name('again').touch(); time.sleep(120)\n"
-    job, reported = followed(submitted(tmp_path, script, service, machine="l4", spot=True), service)
+    run = submitted(tmp_path, script, service, machine="l4", spot=True)
+    stored, reported = project.file("runs-bucket", f"teams/vision-lab/{run.name}/step"), list[str]()
+
+    def look(seconds: float) -> None:
+        if stored.exists() and not (project.home / "faults.json").exists():
+            project.faults(interruptions=[{"seconds": 0.01}])
+        time.sleep(seconds)
+
+    job = follow(service, run.name, reported.append, look, 0.1)
     assert job.state is JobState.COMPLETED and job.spot, reported
     lines = [line for line in reported if line.startswith("from ")]
     assert [line.split()[1] for line in lines] == ["0", "7"]

@@ -225,6 +225,9 @@ class JobRunner(JobThread[TrainingJobRecord, TrainingHost]):
             if programs.over():
                 return ending or TrainingEnd.DONE
             if ending is None:
+                # Evaluated repeatedly: an interruption may be declared while the job runs.
+                if (taken_s := self._shared.interruption(self._job.name)) is not None:
+                    limits.interrupt(taken_s)
                 due = limits.due()
                 ending = TrainingEnd.STOPPED if self._stop.is_set() else _ENDS.get(due) if due else None
                 if ending is TrainingEnd.INTERRUPTED:
@@ -255,7 +258,6 @@ class JobRunner(JobThread[TrainingJobRecord, TrainingHost]):
         return ProgramLimits(
             run_s=float(condition.get("MaxRuntimeInSeconds") or _DAY_S) - self._ran_s,
             wait_s=float(longest) - (time.time() - self._job.created) if longest else None,
-            interruption_s=self._shared.interruption(self._job.name),
         )
 
     def _conclude(self, end: TrainingEnd | None, reason: str, *, trained: bool) -> None:

@@ -73,8 +73,10 @@ class Account:
         return folders.bucket(self.home, bucket) / key
 
     def faults(self, **content: Any) -> None:
-        """Faults of the next jobs, as `Rehearsal.set_faults` writes them."""
-        (self.home / "faults.json").write_text(json.dumps(content))
+        """Faults of the next jobs, and of one that runs, as `Rehearsal.set_faults` writes them."""
+        new = self.home / "faults.new"
+        new.write_text(json.dumps(content))
+        new.replace(self.home / "faults.json")  # never read in part
 
     def start(self, name: str = "job-1", script: str = "true", **more: Any) -> str:
         """Start a job that runs a script with bash."""

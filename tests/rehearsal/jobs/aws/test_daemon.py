@@ -88,6 +88,10 @@ def test_a_job_keeps_the_daemon_and_ends_with_it(
         insert(rehearsal)
         sagemaker = client(environment, "sagemaker", monkeypatch)
         sagemaker.create_training_job(**request("job-1", "sleep 60"))
+    deadline = time.monotonic() + 30
+    while [row["phase"] for row in rehearsal.status()["workloads"]] != ["Training"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     time.sleep(2.5)  # longer than an idle daemon stays
     (row,) = rehearsal.status()["workloads"]
     assert (row["kind"], row["name"], row["phase"]) == ("TrainingJob", "job-1", "Training")

@@ -208,12 +208,18 @@ def test_a_job_that_takes_too_long_is_stopped(account: Account) -> None:
 
 
 def test_an_interrupted_spot_job_goes_on_from_its_checkpoints(account: Account) -> None:
-    account.faults(interruptions=[{"seconds": 1.5}], run="1")
     script = (
         "cd /opt/ml/checkpoints; if [ -f step ]; then echo resumed from $(cat step); exit 0; fi; "
-        "echo 41 > step; echo started; sleep 50"
+        "echo started; echo 41 > new; mv new step; sleep 50"
     )
-    found = account.run(script=script, **SPOT, **CHECKPOINTS)
+    name = account.start(script=script, **SPOT, **CHECKPOINTS)
+    stored = account.file("out-bucket", "checkpoints/run/step")
+    deadline = time.monotonic() + 30
+    while not stored.exists():  # a reclaimed machine stores nothing more
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    account.faults(interruptions=[{"seconds": 0.01}], run="1")
+    found = account.ended(name)
     assert found["TrainingJobStatus"] == "Completed", found
     again = ["Starting", "Downloading", "Training"]
     assert states(found) == [*again, "Interrupted", *again, "Uploading", "Completed"]
@@ -223,7 +229,7 @@ def test_an_interrupted_spot_job_goes_on_from_its_checkpoints(account: Account) 
 def test_an_interruption_is_not_for_jobs_on_demand(account: Account) -> None:
     account.faults(interruptions=[{"seconds": 0.1}], run="1")
     assert "Interrupted" not in states(account.run(script="sleep 1"))
-    assert "Interrupted" in states(account.run("job-2", script="sleep 1", **SPOT))
+    assert "Interrupted" in states(account.run("job-2", script="sleep 3", **SPOT))
     assert "Interrupted" not in states(account.run("job-3", script="sleep 1", **SPOT))
 
 

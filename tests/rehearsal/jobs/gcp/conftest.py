@@ -81,10 +81,12 @@ class Project:
         return self.ask("POST", f"upload/storage/v1/b/{bucket}/o?{query}", data=content, **more)
 
     def faults(self, **content: Any) -> None:
-        """Faults of the next jobs, as `Rehearsal.set_faults` writes them."""
+        """Faults of the next jobs, and of one that runs, as `Rehearsal.set_faults` writes them."""
         import json
 
-        (self.home / "faults.json").write_text(json.dumps(content))
+        new = self.home / "faults.new"
+        new.write_text(json.dumps(content))
+        new.replace(self.home / "faults.json")  # never read in part
 
     def create(self, script: str = "true", *, by: str | None = None, **more: Any) -> requests.Response:
         """Request a job that runs a script with bash."""
