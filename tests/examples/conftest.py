@@ -1,23 +1,23 @@
 """Templates as jobs: the folder that a user would pack, around it what runs in every managed job."""
 
+import os
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
 
-from tests.agents.managed_job.managed import Managed, zipped
-from tests.agents.managed_job.tracking import server
+from tests.agents.managed_job.conftest import archive, store
+from tests.agents.managed_job.managed import Managed, clean
 
+__all__ = ["archive", "store"]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 Make = Callable[..., Managed]
-
-
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return zipped(tmp_path_factory.mktemp("zip"))
+Result = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture
@@ -36,10 +36,16 @@ def template(archive: Path, tmp_path: Path) -> Iterator[Make]:
         one.end()
 
 
-@pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MlflowClient]:
-    with server(tmp_path_factory.mktemp("mlflow")) as (address, _):
-        yield MlflowClient(address)
+def run(script: Path, home: Path, *arguments: str) -> Result:
+    """A script alone, without a job around it."""
+    return subprocess.run(
+        [sys.executable, str(script), *arguments],
+        cwd=home,
+        env={**clean(os.environ), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def variables(store: MlflowClient) -> dict[str, str]:

@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,8 @@ import pytest
 import torch
 from mlflow import MlflowClient
 
-from tests.agents.managed_job.managed import clean
-from tests.examples.conftest import EXAMPLES, Make, losses, variables
+from tests.examples.conftest import EXAMPLES, Make, Result, losses, run, variables
 from tests.examples.test_finetune import SMALL
-
-Result = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
@@ -27,17 +22,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     done = run(EXAMPLES / "finetune" / "train.py", home, *SMALL)
     assert done.returncode == 0, done.stderr
     return home / "model", losses(done.stdout, "held_out_loss")[40]
-
-
-def run(script: Path, home: Path, *arguments: str) -> Result:
-    return subprocess.run(
-        [sys.executable, str(script), *arguments],
-        cwd=home,
-        env={**clean(os.environ), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def evaluate(home: Path, *arguments: str) -> Result:

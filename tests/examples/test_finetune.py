@@ -1,18 +1,15 @@
 """The LoRA template really trains, and an interruption changes none of its numbers."""
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from mlflow import MlflowClient
 
-from tests.agents.managed_job.managed import Managed, clean
-from tests.examples.conftest import EXAMPLES, Make, interrupt, losses, variables
+from tests.agents.managed_job.managed import Managed
+from tests.examples.conftest import EXAMPLES, Make, interrupt, losses, run, variables
 
 # As small as it can be and still learn something.
 SMALL = ("--base-steps", "10", "--steps", "40", "--save-every", "10", "--batch", "8")
@@ -103,14 +100,7 @@ def test_it_runs_alone_with_weights_and_text_of_ones_own(
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").write_text("one two three four five six seven eight nine ten\n" * 200)
     own = ("--base", str(straight[0].base() / "model"), "--data", "texts")
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / "finetune" / "train.py"), *SMALL, *own],
-        cwd=tmp_path,
-        env={**clean(os.environ), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(EXAMPLES / "finetune" / "train.py", tmp_path, *SMALL, *own)
     assert done.returncode == 0 and "base model" not in done.stdout, done.stderr
     assert (tmp_path / "model" / "adapter.pt").exists()
     assert not (tmp_path / "model" / "base.pt").exists(), "it is the input of the job"
