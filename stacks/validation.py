@@ -32,9 +32,9 @@ PODS = ServiceAccount(GATE_NAMESPACE, SERVICE_ACCOUNT)
 RESULTS = RUNS.removeprefix(CHECKPOINTS)
 """The folder of results in the object store of checkpoints."""
 _CLAIM = "checkpoints"
-# Pods of a validation start at different times, as nodes boot and pull images; the first one waits this long
-# for the last, within the time limit of the run.
-_JOIN_AT_LEAST_S, _JOIN_AT_MOST_S = 120, 600
+# Pods of a validation start at different times, as nodes boot and pull images (14 GB take ten minutes); the
+# first one waits for the last for half of the run's time limit, or all but what the run itself takes.
+_JOIN_AT_LEAST_S, _JOIN_AT_MOST_S, _RUN_S = 120, 1200, 300
 # Twice the default: ranks send no heartbeat while NCCL sets up its first communicators.
 _HANG_S = 60
 
@@ -147,6 +147,7 @@ def smoke_plan(spec: StackSpec, pool: MachinePool, nodes: int, *, shared: bool) 
     declared for one stream of one node, so nodes are compared with each other.
     """
     wanted = spec.smoke
+    within = max(wanted.timeout_s // 2, wanted.timeout_s - _RUN_S)
     price = pool.usd_per_hour
     storage = {"name": _CLAIM, "path": "$WORK_DIR", "write_mb_s": None, "source": None}
     return {
@@ -169,7 +170,7 @@ def smoke_plan(spec: StackSpec, pool: MachinePool, nodes: int, *, shared: bool) 
         "accept": list(wanted.accept),
         "dataset": "synthetic",
         "task": "deploy-validation",
-        "join_timeout_s": max(_JOIN_AT_LEAST_S, min(_JOIN_AT_MOST_S, wanted.timeout_s // 2)),
+        "join_timeout_s": max(_JOIN_AT_LEAST_S, min(_JOIN_AT_MOST_S, within)),
         "hang_timeout_s": _HANG_S,
         **pool.facts,
         **({"storage": [storage]} if shared else {}),
