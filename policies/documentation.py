@@ -1,6 +1,7 @@
 """Write docs/reference/policies.md from the catalog: `python -m policies.documentation`."""
 
 import datetime
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from infra.exit_codes import OF_COMMAND
 from policies.catalog import PolicyRule, in_order
 from policies.frameworks.framework import ControlReference, by_rule, frameworks, without_control
+from policies.frameworks.proposals import proposals
 from policies.rules import CATALOG
 from policies.settings import RuleSettings
 
@@ -81,7 +83,7 @@ be confirmed.
 
 def document() -> str:
     """The content of the file. Raises KeyError for a group without a title."""
-    return "\n".join([_HEAD.replace("{exit_codes}", _exit_codes()), *_settings(), *_groups()])
+    return "\n".join([_HEAD.replace("{exit_codes}", _exit_codes()), *_settings(), *_groups(), *_proposals()])
 
 
 def _exit_codes() -> str:
@@ -124,6 +126,21 @@ def _section(rule: PolicyRule, controls: Sequence[ControlReference]) -> Iterator
         yield f"- references: {', '.join(rule.references)}"
     labels = [f"{one.label}{'' if one.verified else '?'}" for one in controls]
     yield f"- evidence for: {', '.join(labels) or f'no control. {without_control()[rule.id]}'}"
+    yield ""
+
+
+def _proposals() -> Iterator[str]:
+    found = proposals()
+    yield f"## {found.name}\n"
+    counts = Counter(one.status for one in found.checks)
+    yield (
+        f"{len(found.checks)} of its {found.candidates} candidates: {counts['has']} covered,"
+        f" {counts['partly']} in part, {counts['not']} not. Source: {found.source}.\n"
+    )
+    yield "| check | control | here | rules, or the reason |\n|---|---|---|---|"
+    for one in found.checks:
+        rules = f"{', '.join(one.rules)}. " if one.rules else ""
+        yield f"| `{one.name}` (#{one.issue}) | {one.control} | {one.status} | {rules}{one.why} |"
     yield ""
 
 

@@ -9,6 +9,7 @@ from policies.rules.encryption_keys import is_own_key
 from policies.rules.properties import each, raw
 from policies.rules.storage.buckets import (
     GCS,
+    LIFECYCLES,
     LOG_TARGET,
     S3,
     is_for,
@@ -118,15 +119,20 @@ def results_have_versions(bucket: Resource, stack: Stack) -> Iterator[Violation]
 @CATALOG.rule_around(
     "MLS-STO-04",
     "high",
-    (*S3, GCS),
+    (*S3, *LIFECYCLES, GCS),
     "Parts of uploads that a killed job never finished are billed and never listed; checkpoints of"
     " one large model are terabytes a day.",
     "Abort unfinished uploads in the whole bucket; let checkpoints and their old versions expire.",
-    ("CKV2_AWS_61",),
+    ("CKV2_AWS_61", "CKV_AWS_300"),
 )
 def buckets_clean_up(bucket: Resource, stack: Stack) -> Iterator[Violation]:
     """Unfinished uploads are aborted, and checkpoints expire."""
-    if bucket.kind != GCS and is_log_target(bucket, stack):
+    if bucket.kind in LIFECYCLES:
+        # A bucket has one configuration (S3 API Reference, PutBucketLifecycleConfiguration), so one of a
+        # bucket elsewhere is judged by itself.
+        if stack.target(bucket, "bucket", *S3) is not None:
+            raise NotApplicableError("it is judged with its bucket")
+    elif bucket.kind != GCS and is_log_target(bucket, stack):
         raise NotApplicableError(LOG_TARGET)
     rules, most = lifecycle(bucket, stack), stack.settings.abort_uploads_after_days
     aborts = [rule.abort_days for rule in rules if rule.whole and rule.abort_days is not None]
@@ -138,6 +144,10 @@ def buckets_clean_up(bucket: Resource, stack: Stack) -> Iterator[Violation]:
     if is_for(bucket, stack.settings.checkpoint_words):
         if not any(rule.expires for rule in rules):
             yield Violation("checkpoints never expire", "lifecycleRules")
-        elif is_versioned(bucket, stack) and not any(rule.ends_versions for rule in rules):
+        elif (
+            bucket.kind not in LIFECYCLES
+            and is_versioned(bucket, stack)
+            and not any(rule.ends_versions for rule in rules)
+        ):
             message = "expired checkpoints stay for ever as old versions"
             yield Violation(message, "lifecycleRules")

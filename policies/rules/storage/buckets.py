@@ -10,6 +10,10 @@ from policies.stack import Stack
 S3 = ("aws:s3/bucket:Bucket", "aws:s3/bucketV2:BucketV2")
 GCS = "gcp:storage/bucket:Bucket"
 _PURPOSE = ("name", "purpose", "content")
+LIFECYCLES = tuple(
+    f"aws:s3/bucketLifecycleConfiguration{generation}:BucketLifecycleConfiguration{generation}"
+    for generation in ("", "V2")
+)
 LOG_TARGET = "only the log delivery service writes to it"
 
 
@@ -102,10 +106,12 @@ class LifecycleRule:
 
 
 def lifecycle(bucket: Resource, stack: Stack) -> list[LifecycleRule]:
-    """The enabled rules of a bucket."""
+    """The enabled rules of a bucket, or of a lifecycle configuration whose bucket is elsewhere."""
     if bucket.kind == GCS:
         return [_of_gcs(rule) for _, rule in each(bucket.props, "lifecycleRules")]
-    own = settings_of(bucket, stack, "bucketLifecycleConfiguration")
+    own = (
+        [bucket] if bucket.kind in LIFECYCLES else settings_of(bucket, stack, "bucketLifecycleConfiguration")
+    )
     if own:
         rules = [rule for one in own for _, rule in each(one.props, "rules")]
         return [_of_configuration(rule) for rule in rules if rule.get("status") == "Enabled"]

@@ -112,6 +112,13 @@ def test_kubernetes_support_ends() -> None:
         AWS.eks.support("1.63", A_DAY)
 
 
+def test_a_version_older_than_one_whose_support_has_ended_is_out_of_support() -> None:
+    assert AWS.eks.support("1.9", datetime.date(2026, 11, 26)) == "ended"
+    for version, day in (("1.9", 25), ("0.x", 26), ("1", 26)):
+        with pytest.raises(UnknownFactError):
+            AWS.eks.support(version, datetime.date(2026, 11, day))
+
+
 def test_addons_report_the_identity_of_their_pods() -> None:
     fsx = AWS.eks.addon("aws-fsx-csi-driver")
     (identity,) = fsx.identities
