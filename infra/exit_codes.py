@@ -30,7 +30,10 @@ EVERY: Mapping[int, str] = {
 _ENGINE: Mapping[int, str] = {ExitCode.VIOLATIONS: "a mandatory policy is violated"}
 OF_COMMAND: Mapping[str, Mapping[int, str]] = {
     "up": {**_ENGINE, ExitCode.FAILED: "the deployment or its validation failed"},
-    "preview": _ENGINE,
+    "preview": {
+        ExitCode.VIOLATIONS: "a mandatory policy is violated, or the price is above a limit",
+        ExitCode.UNDETERMINED: "the price may be above a limit: some prices are unknown",
+    },
     "new": _ENGINE,
     "drift": {ExitCode.DONE: "no drift", ExitCode.VIOLATIONS: "drift"},
     "preflight": {

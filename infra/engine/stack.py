@@ -203,12 +203,15 @@ class EngineStack:
         """Plan the changes of `up`."""
         return self._run(self._stack.preview, on_event, **self.packs.options)
 
-    def planned(self) -> dict[str, Any]:
-        """The document of `pulumi preview --json` with all resources. Raises UserError where it fails."""
+    def planned(self, fix: str = "") -> dict[str, Any]:
+        """The document of `pulumi preview --json` with all resources.
+
+        Raises UserError where it fails, with `fix` or the command that shows the cause.
+        """
         try:
             done = self._stack._run_pulumi_cmd_sync(["preview", "--json", "--show-sames"])
         except CommandError as error:
-            fix = f"`trainstack preview -s {self._name}` shows the same, with the cause."
+            fix = fix or f"`trainstack preview -s {self._name}` shows the same, with the cause."
             rule = f"the preview failed: {last_lines(str(error))}"
             raise UserError([Problem("stack", self._name, rule, fix, code="preview-failed")]) from error
         return dict(json.loads(done.stdout))

@@ -20,13 +20,20 @@ _GONE = ("delete", "delete-replaced", "discard", "discard-replaced", "remove-pen
 
 def read(path: Path, *, allow_empty: bool = False) -> list[Resource]:
     """The planned resources of a complete preview that succeeded. Raises UserError for any other file."""
-    file = str(path)
-    data = read_file(path, _FIX)
+    return of_data(read_file(path, _FIX), str(path), allow_empty=allow_empty)
+
+
+def of_data(data: bytes, file: str, *, before: bool = False, allow_empty: bool = False) -> list[Resource]:
+    """The resources in an output of the command, planned or `before` the `up`; `file` names it in errors.
+
+    Raises UserError for an output that is not of a complete preview that succeeded.
+    """
     first = data.lstrip()[:200]
     problems = FileProblems(file)
     streamed = first.startswith(b'{"sequence"') or b'"sequence":' in first.split(b"\n", 1)[0]
-    steps = _of_events(data, file, problems) if streamed else _of_digest(data, file, problems)
-    converter = Converter(problems, "planned")
+    made = _of_events if streamed else _of_digest
+    steps = made(data, file, problems, before=before)
+    converter = Converter(problems, "state" if before else "planned")
     for where, row in steps.values():
         converter.add(where, row)
     resources = converter.resources()
@@ -37,7 +44,7 @@ def read(path: Path, *, allow_empty: bool = False) -> list[Resource]:
 _Steps = dict[str, tuple[str, Any]]
 
 
-def _of_digest(data: bytes, file: str, problems: FileProblems) -> _Steps:
+def _of_digest(data: bytes, file: str, problems: FileProblems, *, before: bool) -> _Steps:
     found = parsed(data, file, _FIX)
     if isinstance(found, dict) and "deployment" in found:
         rule = "is the export of a stack, not a preview"
@@ -59,7 +66,9 @@ def _of_digest(data: bytes, file: str, problems: FileProblems) -> _Steps:
             problems.add(where, step, "must be an object", _FIX, "file-value-wrong-type")
             continue
         same += step.get("op") == "same"
-        if step.get("op") not in _GONE:
+        if before and step.get("oldState") is not None:
+            rows[str(step.get("urn"))] = (f"{where}.oldState", step["oldState"])
+        elif not before and step.get("op") not in _GONE:
             rows[str(step.get("urn"))] = (f"{where}.newState", _new_state(step))
     _refuse_partial(file, summary, same)
     return rows
@@ -79,7 +88,7 @@ def _new_state(step: Mapping[str, Any]) -> Any:
     return {**{key: old[key] for key in kept if key in old}, **new}
 
 
-def _of_events(data: bytes, file: str, problems: FileProblems) -> _Steps:
+def _of_events(data: bytes, file: str, problems: FileProblems, *, before: bool) -> _Steps:
     rows: _Steps = {}
     summary: Mapping[str, Any] | None = None
     for number, event in lines(data.splitlines(), file, _FIX):
@@ -90,8 +99,9 @@ def _of_events(data: bytes, file: str, problems: FileProblems) -> _Steps:
         for key in ("resourcePreEvent", "resOutputsEvent"):
             body = problems.wants(event, key, dict, f"line {number}", _FIX)
             step = problems.wants(body, "metadata", dict, f"line {number}.{key}", _FIX)
-            if step and step.get("op") not in _GONE and step.get("new") is not None:
-                rows[str(step.get("urn"))] = (f"line {number}.{key}.metadata.new", step["new"])
+            side = "old" if before else "new"
+            if step and step.get(side) is not None and (before or step.get("op") not in _GONE):
+                rows[str(step.get("urn"))] = (f"line {number}.{key}.metadata.{side}", step[side])
     problems.end()
     if summary is None or summary.get("result") not in (None, "succeeded"):
         rule = "the preview did not succeed, or its events were cut off"

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pulumi.automation.events import EngineEvent
 
@@ -48,18 +49,11 @@ def run(folder: Path, options: Options, arguments: Sequence[str]) -> int:
     _refuse_report(options, arguments)
     project = read(folder)
     asserted = assertions.read(options.assertions) if options.assertions else assertions.of_project(folder)
-    if project.language == PYTHON:
-        _refuse_missing(project)
-    rehearsal, cli, stack = homes.of_project(project), require(), project.choose(options.stack)
-    workspace = workspaces.of_project(project, stack, rehearsal, cli.path)
-    for setting in options.settings:
-        _set(cli, workspace, setting)
-    console = new_console(stderr=options.report != "text")
-    for line in workspace.notes:
-        console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+    rehearsal, workspace = _opened(project, options, to_stderr=options.report != "text")
+    stack = workspace.stack
     with alone(rehearsal, project.name, stack):
         if arguments:
-            command = [cli.path, *arguments]
+            command = [require().path, *arguments]
             return subprocess.run(
                 command, cwd=workspace.folder, env=workspace.variables, check=False
             ).returncode
@@ -69,6 +63,34 @@ def run(folder: Path, options: Options, arguments: Sequence[str]) -> int:
         except _InterruptedError:
             return INTERRUPTED_EXIT_CODE
     return _reported(project, report, options, asserted)
+
+
+def planned(folder: Path, options: Options) -> dict[str, Any]:
+    """The document of `pulumi preview --json --show-sames` of a project, in its rehearsal.
+
+    Raises UserError where the preview fails.
+    """
+    project = read(folder)
+    rehearsal, workspace = _opened(project, options, to_stderr=True)
+    with alone(rehearsal, project.name, workspace.stack):
+        engine = EngineStack(workspace.stack, workspace.variables, workspace.folder)
+        return engine.planned(
+            f"`trainstack rehearse run {folder} -- preview` shows the same, with the cause."
+        )
+
+
+def _opened(project: PulumiProject, options: Options, *, to_stderr: bool) -> tuple[Rehearsal, Workspace]:
+    """The rehearsal and the workspace of a project, with its settings; prints notes."""
+    if project.language == PYTHON:
+        _refuse_missing(project)
+    rehearsal, cli, stack = homes.of_project(project), require(), project.choose(options.stack)
+    workspace = workspaces.of_project(project, stack, rehearsal, cli.path)
+    for setting in options.settings:
+        _set(cli, workspace, setting)
+    console = new_console(stderr=to_stderr)
+    for line in workspace.notes:
+        console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+    return rehearsal, workspace
 
 
 def _reported(

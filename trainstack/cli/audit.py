@@ -3,7 +3,7 @@
 import datetime
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -27,7 +27,12 @@ OfStack = Annotated[
 ]
 Preview = Annotated[
     Path | None,
-    typer.Option("--preview", help="File written by `pulumi preview --json --show-sames`.", metavar="FILE"),
+    typer.Option(
+        "--preview",
+        help="File written by `pulumi preview --json --show-sames`, or a Pulumi project to preview in its "
+        "rehearsal.",
+        metavar="FILE|DIR",
+    ),
 ]
 Live = Annotated[
     Cloud | None, typer.Option("--live", help="Read it now, with the credentials of this shell.")
@@ -115,10 +120,23 @@ def audit(
 
     take = partial(collected, live, region=region, project=project, context=context) if live else None
     options = run.AuditOptions(config, environment, waivers, baseline, fail_on, at, evidence, import_file)
-    with _state_file(state, stack, rehearse=rehearse) as file:
+    with ExitStack() as opened:
+        file = opened.enter_context(_state_file(state, stack, rehearse=rehearse))
+        if preview is not None and preview.is_dir():
+            preview = _previewed(preview, opened, evidence)
         found = run.audit(run.AuditSources(file, preview, snapshot, take, allow_empty), options)
     typer.echo(run.report(found, format))
     raise typer.Exit(found.code)
+
+
+def _previewed(project: Path, opened: ExitStack, evidence: Path | None) -> Path:
+    """A file with the preview of a project, as long as `opened`."""
+    if evidence is not None:  # without the file, the audit cannot be repeated
+        rule, fix = "needs a source that is kept", "Write the preview to a file, and pass that."
+        raise UserError([Problem("--evidence", None, rule, fix, code="evidence-needs-kept-source")])
+    from trainstack.cli.operations.project_preview import preview_file  # noqa: PLC0415 - slow to import
+
+    return opened.enter_context(preview_file(project))
 
 
 @contextmanager

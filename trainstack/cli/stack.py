@@ -1,8 +1,9 @@
 """Commands on a stack: `up`, `preview`, `refresh`, `destroy` and `explain`."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -33,7 +34,12 @@ def _only() -> str:
 
 
 def _chosen(context: typer.Context, parameter: typer.CallbackParam, given: str) -> str:
-    """The given stack, also an empty one: a script whose variable is not set must not get another stack."""
+    """The given stack, also an empty one: a script whose variable is not set must not get another stack.
+
+    The stacks of `--project` are not those of the folder.
+    """
+    if context.params.get("project") is not None:
+        return given
     source = context.get_parameter_source(str(parameter.name))
     return _only() if source is not None and source.name == "DEFAULT" else given
 
@@ -153,9 +159,40 @@ PreviewForm = Annotated[
 ]
 
 
+AnyProject = Annotated[
+    Path | None,
+    typer.Option(
+        "--project",
+        help="Price and judge any Pulumi project, in its rehearsal, or a file of "
+        "`pulumi preview --json --show-sames`, instead of a stack of this folder.",
+        metavar="DIR|FILE",
+        is_eager=True,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--config", "-c", help="With --project DIR: a setting.", metavar="KEY=VALUE"),
+]
+_DOLLARS = "With --project: exit with 3 above this, and with 4 where that depends on unknown prices."
+MaxMonthly = Annotated[
+    float | None, typer.Option("--max-monthly", help=f"Expected $ a month. {_DOLLARS}", metavar="USD", min=0)
+]
+MaxIncrease = Annotated[
+    float | None, typer.Option("--max-increase", help=f"More $ a month. {_DOLLARS}", metavar="USD", min=0)
+]
+AllowUnpriced = Annotated[
+    bool, typer.Option("--allow-unpriced", help="With a limit: ignore resources of unknown price.")
+]
+
+
 def preview(
     stack: Stack = "",
     *,
+    project: AnyProject = None,
+    config: Settings = None,
+    max_monthly: MaxMonthly = None,
+    max_increase: MaxIncrease = None,
+    allow_unpriced: AllowUnpriced = False,
     rehearse: Rehearse = False,
     faults: Scenario = None,
     cluster: Cluster = None,
@@ -164,7 +201,20 @@ def preview(
     policy_pack_config: PolicyPackConfig = None,
     form: PreviewForm = "text",
 ) -> None:
-    """Show what `up` would change, and what the stack would cost."""
+    """Show what `up` would change, and what the stack would cost.
+
+    With --project: the price of each resource, those without a known price, and the verdict of the policies.
+    """
+    limits = (max_monthly, max_increase, allow_unpriced)
+    if project is not None:
+        others = {
+            "--rehearse": rehearse, "--faults": faults, "--cluster": cluster, "--provider": provider,
+            "--policy-pack": policy_pack, "--format": form == "markdown",
+        }  # fmt: skip
+        _refuse_beside("--project", others)
+        _preview_project(project, stack, config or (), limits, as_json=form == "json")
+    given = dict(zip(("--max-monthly", "--max-increase", "--allow-unpriced"), limits, strict=True))
+    _refuse_without_project({**given, "--config": config})
     from infra.engine.packs import Packs  # noqa: PLC0415
     from trainstack.cli.operations.deployment import open_deployment  # noqa: PLC0415
     from trainstack.cli.operations.session import Kinds  # noqa: PLC0415
@@ -173,6 +223,42 @@ def preview(
     kinds = Kinds(cluster, provider)
     deployment = open_deployment(stack, rehearse=rehearse, scenario=faults, kinds=kinds, packs=packs)
     deployment.preview(form)  # type: ignore[arg-type]  # validated by the option
+
+
+def _refuse_beside(option: str, others: Mapping[str, object]) -> None:
+    """Raise UserError for options that another one excludes."""
+    rule, fix = f"is no option beside {option}", "Leave it out."
+    found = [
+        Problem(name, None, rule, fix, option, code="option-conflict") for name, one in others.items() if one
+    ]
+    if found:
+        raise UserError(found)
+
+
+def _refuse_without_project(given: Mapping[str, object]) -> None:
+    """Raise UserError for options that need --project."""
+    rule, fix = "is an option for --project", "Add --project DIR."
+    found = [
+        Problem(name, None, rule, fix, code="option-missing")
+        for name, one in given.items()
+        if one not in (None, False)
+    ]
+    if found:
+        raise UserError(found)
+
+
+def _preview_project(
+    project: Path,
+    stack: str,
+    settings: Sequence[str],
+    limits: tuple[float | None, float | None, bool],
+    *,
+    as_json: bool,
+) -> NoReturn:
+    from trainstack.cli.operations import project_preview  # noqa: PLC0415
+    from trainstack.prices.report import PriceLimits  # noqa: PLC0415
+
+    raise typer.Exit(project_preview.show(project, stack, settings, PriceLimits(*limits), as_json=as_json))
 
 
 def refresh(

@@ -1,0 +1,1 @@
+"""Prices of the resources of any Pulumi project, from a preview: no spec, no program of ours."""
