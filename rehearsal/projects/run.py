@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,12 @@ from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.errors import Problem, UserError
 from rehearsal.client import Rehearsal
 from rehearsal.core.packages import PACKAGES
-from rehearsal.projects import assertions, dependencies, homes
+from rehearsal.projects import assertions, dependencies, homes, recorded, seeding
 from rehearsal.projects import workspace as workspaces
 from rehearsal.projects.assertions import Assertions
 from rehearsal.projects.project import PYTHON, PulumiProject, read
 from rehearsal.projects.reports import Form, forms, text
-from rehearsal.projects.reports.model import DESTROY, UNCHANGED, UP, ProjectReport, RehearsalStep
+from rehearsal.projects.reports.model import DESTROY, PREVIEW, UNCHANGED, UP, ProjectReport, RehearsalStep
 from rehearsal.projects.workspace import Workspace
 from rehearsal.recovery import alone
 
@@ -42,6 +44,8 @@ class Options:
     """Form of the report; others than text go to the standard output alone."""
     assertions: Path | None = None
     """A file of assertions; None: `rehearsal.yaml` of the project, if there is one."""
+    seed: Path | None = None
+    """A file of `pulumi stack export`: `up` is previewed against its state, and nothing is created."""
 
 
 def run(folder: Path, options: Options, arguments: Sequence[str]) -> int:
@@ -49,8 +53,15 @@ def run(folder: Path, options: Options, arguments: Sequence[str]) -> int:
     _refuse_report(options, arguments)
     project = read(folder)
     asserted = assertions.read(options.assertions) if options.assertions else assertions.of_project(folder)
-    rehearsal, workspace = _opened(project, options, to_stderr=options.report != "text")
-    stack = workspace.stack
+    to_stderr = options.report != "text"
+    if options.seed is not None:
+        try:
+            report = _seeded(project, options, options.seed, to_stderr=to_stderr)
+        except _InterruptedError:
+            return INTERRUPTED_EXIT_CODE
+        return _reported(project, report, options, asserted)
+    rehearsal, stack = homes.of_project(project), project.choose(options.stack)
+    workspace = _opened(project, rehearsal, stack, options, to_stderr=to_stderr)
     with alone(rehearsal, project.name, stack):
         if arguments:
             command = [require().path, *arguments]
@@ -59,7 +70,7 @@ def run(folder: Path, options: Options, arguments: Sequence[str]) -> int:
             ).returncode
         try:
             engine = EngineStack(stack, workspace.variables, workspace.folder)
-            report = _life(project, engine, rehearsal, to_stderr=options.report != "text")
+            report = _life(project, engine, rehearsal, to_stderr=to_stderr)
         except _InterruptedError:
             return INTERRUPTED_EXIT_CODE
     return _reported(project, report, options, asserted)
@@ -71,26 +82,55 @@ def planned(folder: Path, options: Options) -> dict[str, Any]:
     Raises UserError where the preview fails.
     """
     project = read(folder)
-    rehearsal, workspace = _opened(project, options, to_stderr=True)
-    with alone(rehearsal, project.name, workspace.stack):
-        engine = EngineStack(workspace.stack, workspace.variables, workspace.folder)
+    rehearsal, stack = homes.of_project(project), project.choose(options.stack)
+    workspace = _opened(project, rehearsal, stack, options, to_stderr=True)
+    with alone(rehearsal, project.name, stack):
+        engine = EngineStack(stack, workspace.variables, workspace.folder)
         return engine.planned(
             f"`trainstack rehearse run {folder} -- preview` shows the same, with the cause."
         )
 
 
-def _opened(project: PulumiProject, options: Options, *, to_stderr: bool) -> tuple[Rehearsal, Workspace]:
-    """The rehearsal and the workspace of a project, with its settings; prints notes."""
+def _opened(
+    project: PulumiProject, rehearsal: Rehearsal, stack: str, options: Options, *, to_stderr: bool
+) -> Workspace:
+    """The workspace of a project's stack, with the settings of the options; prints notes."""
     if project.language == PYTHON:
         _refuse_missing(project)
-    rehearsal, cli, stack = homes.of_project(project), require(), project.choose(options.stack)
+    cli = require()
     workspace = workspaces.of_project(project, stack, rehearsal, cli.path)
     for setting in options.settings:
         _set(cli, workspace, setting)
     console = new_console(stderr=to_stderr)
     for line in workspace.notes:
         console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
-    return rehearsal, workspace
+    return workspace
+
+
+def _seeded(project: PulumiProject, options: Options, file: Path, *, to_stderr: bool) -> ProjectReport:
+    """Preview `up` against an exported state, in a home of its own that ends with it.
+
+    Raises UserError for a state that is not one of this project.
+    """
+    state = recorded.emulated(recorded.of_file(file))
+    if state.project != project.name or options.stack not in ("", state.stack):
+        rule = f"belongs to stack {state.stack} of project {state.project}"
+        fix = f"Name the state of a stack of {project.name}{f', {options.stack}' if options.stack else ''}."
+        raise UserError([Problem("--seed", str(file), rule, fix, code="state-of-another-stack")])
+    beside = homes.of_project(project).home.parent  # its cache of schemas is shared
+    beside.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as opened:
+        place = opened.enter_context(tempfile.TemporaryDirectory(prefix="seed-", dir=beside))
+        home = Rehearsal(Path(place))
+        opened.callback(home.stop)
+        home.seed([*seeding.rows([*recorded.placed(state.deployment["resources"])], file.name)])
+        workspace = _opened(project, home, state.stack, options, to_stderr=to_stderr)
+        engine = EngineStack(state.stack, workspace.variables, workspace.folder)
+        engine.replace_state(state.deployment)
+        step = RehearsalStep(PREVIEW)
+        _watch(engine, step, PREVIEW, engine.preview, to_stderr=to_stderr)
+        step.changes, secret = recorded.without_secrets(step.changes, state.secrets)
+    return ProjectReport(project.name, state.stack, [step], unused=state.unknown, secret=secret)
 
 
 def _reported(
@@ -109,7 +149,11 @@ def _reported(
 
 
 def _refuse_report(options: Options, arguments: Sequence[str]) -> None:
-    given = {"--report": options.report != "text", "--assertions": options.assertions is not None}
+    given = {
+        "--report": options.report != "text",
+        "--assertions": options.assertions is not None,
+        "--seed": options.seed is not None,
+    }
     rule, fix = "is an option of the whole rehearsal", "Leave out the Pulumi command after `--`."
     problems = [
         Problem(name, None, rule, fix, code="option-conflict") for name, is_given in given.items() if is_given

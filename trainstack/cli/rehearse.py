@@ -60,6 +60,16 @@ AssertionFile = Annotated[
     typer.Option("--assertions", help="Default: rehearsal.yaml of DIR, if it exists.", metavar="FILE"),
 ]
 
+Seed = Annotated[
+    Path | None,
+    typer.Option(
+        "--seed",
+        help="File of `pulumi stack export`, without secrets: preview the program against that state, and "
+        "create nothing.",
+        metavar="FILE",
+    ),
+]
+
 
 @app.command()
 def run(
@@ -70,6 +80,7 @@ def run(
     config: Settings = None,
     report: Report = "text",
     assertions: AssertionFile = None,
+    seed: Seed = None,
 ) -> None:
     """Rehearse any Pulumi project in Python, TypeScript or Go: aws, gcp, kubernetes, random and tls.
 
@@ -78,7 +89,7 @@ def run(
     """
     from rehearsal.projects import run as project_run  # noqa: PLC0415
 
-    options = project_run.Options(stack, config or (), report, assertions)
+    options = project_run.Options(stack, config or (), report, assertions, seed)
     raise typer.Exit(project_run.run(folder, options, arguments or ()))
 
 
@@ -113,7 +124,7 @@ Existing = Annotated[
 @app.command()
 def seed(file: Existing, dir: Dir = None) -> None:
     """Add existing resources of an account or project, so that programs can refer to them."""
-    from rehearsal import seeding  # noqa: PLC0415
+    from rehearsal.projects import seeding  # noqa: PLC0415
 
     typer.echo(seeding.seed(file, dir))
 

@@ -8,14 +8,14 @@ from infra.catalog.aws.model import CapacityType
 from infra.catalog.errors import UnknownFactError
 from infra.cost.tariff import Units, always
 from policies.resource import Resource, is_unknown
-from trainstack.prices.model import BY_USAGE, Part, Place, Pricer, UnpricedPart, number, text, value_at
+from trainstack.prices.model import BY_USAGE, Part, PricePlace, Pricer, UnpricedPart, number, text, value_at
 
 _GP3_IOPS, _GP3_MIB_S = 3000, 125
 """Included in the price of a volume (EC2 User Guide, General Purpose SSD volumes, read 2026-11-20)."""
 
 
 def _instances(
-    place: Place, machine: str, nodes: Units, capacity: CapacityType = "on_demand", tenancy: str = ""
+    place: PricePlace, machine: str, nodes: Units, capacity: CapacityType = "on_demand", tenancy: str = ""
 ) -> Part:
     name = f"{machine or 'machine'} ({capacity.replace('_', ' ')})"
     if tenancy not in ("", "default"):
@@ -26,7 +26,7 @@ def _instances(
 
 
 def _volume(
-    place: Place, name: str, given: Mapping[str, Any], nodes: Units = (1.0, 1.0, 1.0)
+    place: PricePlace, name: str, given: Mapping[str, Any], nodes: Units = (1.0, 1.0, 1.0)
 ) -> Iterator[Part]:
     kind = text(given, "volumeType") or text(given, "type")
     size = number(given, "volumeSize") or number(given, "size")
@@ -41,7 +41,7 @@ def _volume(
         yield UnpricedPart(f"{name}: provisioned IOPS and throughput", "no known price")
 
 
-def _instance(resource: Resource, place: Place) -> Iterator[Part]:
+def _instance(resource: Resource, place: PricePlace) -> Iterator[Part]:
     props = resource.props
     template = place.plan.referred(resource, "launchTemplate", "aws:ec2/launchTemplate:LaunchTemplate")
     machine = text(props, "instanceType") or (text(template.props, "instanceType") if template else "")
@@ -50,11 +50,11 @@ def _instance(resource: Resource, place: Place) -> Iterator[Part]:
     yield from _volume(place, "root disk", value_at(props, "rootBlockDevice") or {})
 
 
-def _ebs(resource: Resource, place: Place) -> Iterator[Part]:
+def _ebs(resource: Resource, place: PricePlace) -> Iterator[Part]:
     yield from _volume(place, "volume", resource.props)
 
 
-def _node_group(resource: Resource, place: Place) -> Iterator[Part]:
+def _node_group(resource: Resource, place: PricePlace) -> Iterator[Part]:
     props = resource.props
     template = place.plan.referred(resource, "launchTemplate", "aws:ec2/launchTemplate:LaunchTemplate")
     types = value_at(props, "instanceTypes") or []
@@ -71,7 +71,7 @@ def _node_group(resource: Resource, place: Place) -> Iterator[Part]:
     yield from _volume(place, "root disks", mapped or disk, nodes)
 
 
-def _group(resource: Resource, place: Place) -> Iterator[Part]:
+def _group(resource: Resource, place: PricePlace) -> Iterator[Part]:
     nodes = _scaled(resource.props, "minSize", "desiredCapacity", "maxSize")
     template = place.plan.referred(resource, "launchTemplate", "aws:ec2/launchTemplate:LaunchTemplate")
     if nodes is None or template is None:
@@ -90,7 +90,7 @@ def _scaled(props: Mapping[str, Any], least: str, usual: str, most: str) -> Unit
     return low, min(max(number(props, usual, low) or low, low), high), high
 
 
-def _cluster(resource: Resource, place: Place) -> Iterator[Part]:
+def _cluster(resource: Resource, place: PricePlace) -> Iterator[Part]:
     version = text(resource.props, "version")
     try:
         support = facts.eks.support(version, place.plan.on) if version else "standard"
@@ -103,7 +103,7 @@ def _cluster(resource: Resource, place: Place) -> Iterator[Part]:
     yield place.hours("control plane", key)
 
 
-def _endpoint(resource: Resource, place: Place) -> Iterator[Part]:
+def _endpoint(resource: Resource, place: PricePlace) -> Iterator[Part]:
     kind = text(resource.props, "vpcEndpointType", "Gateway")
     if kind == "Gateway":
         return
@@ -118,7 +118,7 @@ def _endpoint(resource: Resource, place: Place) -> Iterator[Part]:
     yield place.hours(f"interface endpoint in {zones} zones", "interface_endpoint", zones)
 
 
-def _balancer(resource: Resource, place: Place) -> Iterator[Part]:
+def _balancer(resource: Resource, place: PricePlace) -> Iterator[Part]:
     kind = text(resource.props, "loadBalancerType", "application")
     if kind == "application":
         yield place.hours("load balancer", "application_load_balancer")
@@ -127,7 +127,7 @@ def _balancer(resource: Resource, place: Place) -> Iterator[Part]:
     yield UnpricedPart("capacity units and public addresses", BY_USAGE)
 
 
-def _lustre(resource: Resource, place: Place) -> Iterator[Part]:
+def _lustre(resource: Resource, place: PricePlace) -> Iterator[Part]:
     props, rate = resource.props, number(resource.props, "perUnitStorageThroughput")
     size = number(props, "storageCapacity")
     usual = text(props, "deploymentType") == "PERSISTENT_2" and text(props, "storageType", "SSD") == "SSD"
@@ -137,7 +137,7 @@ def _lustre(resource: Resource, place: Place) -> Iterator[Part]:
     yield place.item(f"file system ({size:g} GiB)", f"fsx_lustre_persistent_2_ssd_{rate:g}", size)
 
 
-def _database(resource: Resource, place: Place) -> Iterator[Part]:
+def _database(resource: Resource, place: PricePlace) -> Iterator[Part]:
     machine = text(resource.props, "instanceClass")
     cluster = place.plan.referred(resource, "clusterIdentifier", "aws:rds/cluster:Cluster")
     if machine != "db.serverless" or cluster is None:
@@ -152,13 +152,13 @@ def _database(resource: Resource, place: Place) -> Iterator[Part]:
 
 
 def _fixed(name: str, key: str, hours: bool = True) -> Pricer:
-    def price(_: Resource, place: Place) -> Iterator[Part]:
+    def price(_: Resource, place: PricePlace) -> Iterator[Part]:
         yield place.hours(name, key) if hours else place.item(name, key, 1.0)
 
     return price
 
 
-def _gateway(_: Resource, place: Place) -> Iterator[Part]:
+def _gateway(_: Resource, place: PricePlace) -> Iterator[Part]:
     yield place.hours("gateway", "nat_gateway")
     yield UnpricedPart("traffic", BY_USAGE)
 

@@ -11,7 +11,7 @@ from infra.catalog.gcp.model import Market
 from infra.catalog.gcp.prices import node_price
 from infra.cost.tariff import Units, always
 from policies.resource import Resource
-from trainstack.prices.model import Part, Place, Pricer, UnpricedPart, number, text, value_at
+from trainstack.prices.model import Part, PricePlace, Pricer, UnpricedPart, number, text, value_at
 
 _ZONE = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
 _ZONES_OF_A_REGION = 3
@@ -26,7 +26,7 @@ def region_of(place: str) -> str:
     return place.rpartition("-")[0] if _ZONE.fullmatch(place) else place
 
 
-def _machine(place: Place, machine: str, market: Market, nodes: Units, gpus: object = None) -> Part:
+def _machine(place: PricePlace, machine: str, market: Market, nodes: Units, gpus: object = None) -> Part:
     name = f"{machine or 'machine'} ({market.replace('_', ' ')})"
     builtin = facts.accelerators_in(machine) > 0
     if gpus and not builtin:
@@ -36,14 +36,16 @@ def _machine(place: Place, machine: str, market: Market, nodes: Units, gpus: obj
     return place.machines(name, usd, nodes, price.renew if price else None)
 
 
-def _disk(place: Place, name: str, kind: str, size: float | None, nodes: Units = (1.0, 1.0, 1.0)) -> Part:
+def _disk(
+    place: PricePlace, name: str, kind: str, size: float | None, nodes: Units = (1.0, 1.0, 1.0)
+) -> Part:
     key = _DISKS.get(kind.rpartition("/")[2])
     if key is None or size is None:
         return UnpricedPart(f"{name} ({kind or 'type not stated'})", "no known price of its type, or no size")
     return place.item(f"{name} ({size:g} GiB)", key, (nodes[0] * size, nodes[1] * size, nodes[2] * size))
 
 
-def _nodes(place: Place, config: Mapping[str, Any], nodes: Units) -> Iterator[Part]:
+def _nodes(place: PricePlace, config: Mapping[str, Any], nodes: Units) -> Iterator[Part]:
     spot = value_at(config, "spot") is True or value_at(config, "preemptible") is True
     market: Market = (
         "spot" if spot else "flex_start" if value_at(config, "flexStart") is True else "on_demand"
@@ -61,7 +63,7 @@ def _zones(props: Mapping[str, Any], given: str) -> int:
     return 1 if _ZONE.fullmatch(given) else _ZONES_OF_A_REGION
 
 
-def _node_pool(resource: Resource, place: Place) -> Iterator[Part]:
+def _node_pool(resource: Resource, place: PricePlace) -> Iterator[Part]:
     props = resource.props
     zones = _zones(props, text(props, "location"))
     low, high = number(props, "autoscaling.minNodeCount"), number(props, "autoscaling.maxNodeCount")
@@ -77,7 +79,7 @@ def _node_pool(resource: Resource, place: Place) -> Iterator[Part]:
     yield from _nodes(place, value_at(props, "nodeConfig") or {}, nodes)
 
 
-def _cluster(resource: Resource, place: Place) -> Iterator[Part]:
+def _cluster(resource: Resource, place: PricePlace) -> Iterator[Part]:
     props = resource.props
     yield place.hours("control plane", "gke_cluster")
     if value_at(props, "enableAutopilot") is True:
@@ -90,7 +92,7 @@ def _cluster(resource: Resource, place: Place) -> Iterator[Part]:
     yield from _nodes(place, value_at(props, "nodeConfig") or {}, nodes)
 
 
-def _instance(resource: Resource, place: Place) -> Iterator[Part]:
+def _instance(resource: Resource, place: PricePlace) -> Iterator[Part]:
     props = resource.props
     model = text(props, "scheduling.provisioningModel")
     spot = value_at(props, "scheduling.preemptible") is True or model == "SPOT"
@@ -103,11 +105,11 @@ def _instance(resource: Resource, place: Place) -> Iterator[Part]:
         yield UnpricedPart("external address", "no known price")
 
 
-def _stored(resource: Resource, place: Place) -> Iterator[Part]:
+def _stored(resource: Resource, place: PricePlace) -> Iterator[Part]:
     yield _disk(place, "disk", text(resource.props, "type", "pd-standard"), number(resource.props, "size"))
 
 
-def _database(resource: Resource, place: Place) -> Iterator[Part]:
+def _database(resource: Resource, place: PricePlace) -> Iterator[Part]:
     props = resource.props
     name = text(props, "settings.tier")
     kind = "regional" if text(props, "settings.availabilityType") == "REGIONAL" else "zonal"
@@ -129,7 +131,7 @@ def _database(resource: Resource, place: Place) -> Iterator[Part]:
         yield UnpricedPart("disk", "no known price of its type")
 
 
-def _filestore(resource: Resource, place: Place) -> Iterator[Part]:
+def _filestore(resource: Resource, place: PricePlace) -> Iterator[Part]:
     size = number(resource.props, "fileShares.capacityGb")
     if text(resource.props, "tier") not in ("REGIONAL", "ENTERPRISE") or size is None:
         yield UnpricedPart("file share", "no known price of its tier")
@@ -137,7 +139,7 @@ def _filestore(resource: Resource, place: Place) -> Iterator[Part]:
     yield place.item(f"file share ({size:g} GiB)", "filestore_regional", size)
 
 
-def _lustre(resource: Resource, place: Place) -> Iterator[Part]:
+def _lustre(resource: Resource, place: PricePlace) -> Iterator[Part]:
     size, rate = number(resource.props, "capacityGib"), number(resource.props, "perUnitStorageThroughput")
     if size is None or rate is None:
         yield UnpricedPart("file system", "the program states no size or throughput")
@@ -149,7 +151,7 @@ def _lustre(resource: Resource, place: Place) -> Iterator[Part]:
 
 
 def _fixed(name: str, key: str) -> Pricer:
-    def price(_: Resource, place: Place) -> Iterator[Part]:
+    def price(_: Resource, place: PricePlace) -> Iterator[Part]:
         yield place.item(name, key, 1.0)
 
     return price

@@ -62,7 +62,7 @@ _FIGURES = ("minimum", "expected", "maximum")
 
 
 @dataclass(frozen=True)
-class Plan:
+class PricingPlan:
     """The resources of one side of a preview, for functions that look at neighbours."""
 
     resources: Sequence[Resource]
@@ -76,15 +76,15 @@ class Plan:
         return found if found is not None and found.kind == kind else None
 
 
-Pricer = Callable[[Resource, "Place"], Iterator[Part]]
+Pricer = Callable[[Resource, "PricePlace"], Iterator[Part]]
 
 
 @dataclass(frozen=True)
-class Place:
+class PricePlace:
     """The region in which a resource is billed; `tariff` has the prices of services there."""
 
     region: str
-    plan: Plan
+    plan: PricingPlan
     tariff: Tariff
 
     def item(self, name: str, key: str, units: Units | float) -> Part:

@@ -18,11 +18,11 @@ from rehearsal.aws.table import canonical
 from trainstack.prices import aws, gcp
 from trainstack.prices.model import (
     BY_USAGE,
-    Place,
-    Plan,
     PricedResource,
+    PricePlace,
     Pricer,
     PriceStanding,
+    PricingPlan,
     UnpricedPart,
     text,
 )
@@ -60,11 +60,11 @@ class PricedPlan:
 
 def priced(resources: Sequence[Resource], on: datetime.date) -> PricedPlan:
     """Price resources as of a day, which decides whether a version of Kubernetes costs extra."""
-    plan = Plan(resources, on, {one.urn: one for one in resources})
+    plan = PricingPlan(resources, on, {one.urn: one for one in resources})
     return PricedPlan([_priced(one, plan) for one in resources])
 
 
-def _priced(resource: Resource, plan: Plan) -> PricedResource:
+def _priced(resource: Resource, plan: PricingPlan) -> PricedResource:
     package, _, rest = resource.kind.partition(":")
     kind = canonical(resource.kind) if package == "aws" else resource.kind
     region = "" if is_unknown(resource.region) else str(resource.region)
@@ -73,7 +73,9 @@ def _priced(resource: Resource, plan: Plan) -> PricedResource:
     pricer = _PRICERS.get(kind)
     lists = _lists(package)
     if pricer is not None:
-        return _by(pricer, resource, Place(region, plan, Tariff(_CATALOGS[package].service_price, region)))
+        return _by(
+            pricer, resource, PricePlace(region, plan, Tariff(_CATALOGS[package].service_price, region))
+        )
     made = (resource.urn, resource.kind, resource.name, region)
     rest = kind.partition(":")[2]
     if rest in lists.usage:
@@ -86,7 +88,7 @@ def _priced(resource: Resource, plan: Plan) -> PricedResource:
     return PricedResource(*made, PriceStanding.UNKNOWN, unpriced=[UnpricedPart(kind, why)])
 
 
-def _by(pricer: Pricer, resource: Resource, place: Place) -> PricedResource:
+def _by(pricer: Pricer, resource: Resource, place: PricePlace) -> PricedResource:
     parts, unpriced = list[CostItem](), list[UnpricedPart]()
     try:
         for part in pricer(resource, place):

@@ -84,7 +84,7 @@ class PriceReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """What follows the table: counts, names without a price, limits, policies."""
+        """Lines below the table: counts, names without a price, limits, policies."""
         counts = ", ".join(f"{len(self.after.of(one))} {one.value}" for one in PriceStanding)
         yield f"resources: {counts}"
         if unknown := self.after.of(PriceStanding.UNKNOWN):

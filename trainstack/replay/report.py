@@ -57,26 +57,3 @@ def counts(steps: Sequence[PlannedStep]) -> Mapping[str, int]:
     for one in steps:
         found[one.operation] += 1
     return found
-
-
-def without_secrets(
-    steps: Sequence[PlannedStep], secrets: Mapping[str, tuple[str, ...]]
-) -> tuple[list[PlannedStep], list[str]]:
-    """The steps that something else than a secret causes, and the resources of the other ones."""
-    paths = {urn.rpartition("::")[2]: found for urn, found in secrets.items() if found}
-    kept, unknown = list[PlannedStep](), list[str]()
-    for step in steps:
-        left_out = paths.get(step.name, ())
-        if (
-            step.operation in ("update", "replace")
-            and step.changed
-            and all(any(_within(path, secret) for secret in left_out) for path in step.changed)
-        ):
-            unknown.append(step.name)
-        else:
-            kept.append(step)
-    return kept, unknown
-
-
-def _within(path: str, secret: str) -> bool:
-    return path == secret or path.startswith((f"{secret}.", f"{secret}["))

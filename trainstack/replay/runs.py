@@ -12,12 +12,12 @@ from infra.engine.install import require
 from infra.engine.plan import PlannedStep, PreviewPlan
 from infra.engine.stack import EngineStack
 from infra.errors import Problem, UserError
-from rehearsal import seeding
 from rehearsal.client import Rehearsal
+from rehearsal.projects import seeding
 from rehearsal.projects.project import read
+from rehearsal.projects.recorded import RecordedState, of_export, of_file, placed, without_secrets
 from rehearsal.projects.workspace import of_checkout
-from trainstack.replay.recorded import RecordedState, of_export, of_file, placed
-from trainstack.replay.report import Replay, without_secrets
+from trainstack.replay.report import Replay
 from trainstack.stamp.effects import changed_copy
 from trainstack.stamp.environment import THIS, ProgramPlace, link
 

@@ -58,6 +58,8 @@ def document(report: ProjectReport) -> dict[str, Any]:
             ]
             for standing, types in report.standings.items()
         },
+        "left_out": dict(report.unused),
+        "only_secrets": [*report.secret],
         "not_emulated": coverage.lacking(report.errors),
         "requires": [*report.requires],
     }

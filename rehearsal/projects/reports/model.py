@@ -42,7 +42,7 @@ class RehearsalStep:
         operation = str(getattr(made.op, "value", made.op))
         if made.provider and coverage.is_resource(made.type) and made.urn not in self.resources:
             self.types[made.type] += 1
-        if operation in _CHANGING:
+        if operation in _CHANGING and not made.type.startswith("pulumi:"):
             paths = made.detailed_diff or dict.fromkeys(made.diffs or ())
             self.changes.append(
                 SeenChange(operation, made.type, made.urn.rpartition("::")[2], tuple(sorted(paths)))
@@ -74,6 +74,8 @@ class ProjectReport:
     """Requirements of the program that the installed packages do not meet."""
     unused: Mapping[str, int] = field(default_factory=dict)
     """Resources of a seed that a rehearsal does not know, by type: left out."""
+    secret: Sequence[str] = ()
+    """Resources of a seed of which only secrets may change: they were left out."""
 
     @property
     def types(self) -> Mapping[str, int]:

@@ -43,8 +43,8 @@ def show(console: Console, folder: Path, report: ProjectReport) -> None:
             line("", str(change))
         if len(shown) > _MOST and step.name in ("preview", UNCHANGED):
             line("", f"and {len(shown) - _MOST} more: --report json has all")
-    if report.left:
-        line("left behind", f"{report.left} resources in the emulated clouds")
+    for name, found in _remarks(report):
+        line(name, found)
     for one in report.assertions:
         line("holds" if one.passed else "does not hold", one.name)
         if not one.passed:
@@ -56,6 +56,17 @@ def show(console: Console, folder: Path, report: ProjectReport) -> None:
         line(standing.value, standing_line(standing, types))
     if report.requires:
         line("requires", ", ".join(report.requires))
+
+
+def _remarks(report: ProjectReport) -> Iterator[tuple[str, str]]:
+    """Resources that were left behind by the program, or left out of a seed."""
+    if report.left:
+        yield "left behind", f"{report.left} resources in the emulated clouds"
+    if report.unused:
+        names = ", ".join(f"{name} ({count})" for name, count in report.unused.items())
+        yield "left out", f"{sum(report.unused.values())} resources of the state: {names}"
+    if report.secret:
+        yield "only secrets", f"whether they change is not known: {', '.join(report.secret)}"
 
 
 def _hints(folder: Path, report: ProjectReport) -> Iterator[str]:

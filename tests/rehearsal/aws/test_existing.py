@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from infra.errors import UserError
-from rehearsal import seeding
 from rehearsal.aws.existing import seed
 from rehearsal.core.model import RefusalError
 from rehearsal.core.validate import SIGNATURE
-from rehearsal.projects import homes
+from rehearsal.projects import homes, seeding
 from tests.rehearsal.aws.harness import Driver
 from tests.rehearsal.driver import refused
 

@@ -15,10 +15,10 @@ from ruamel.yaml import YAML
 
 from infra.places import PROGRAM
 from infra.stackspec.document import read
+from rehearsal.projects.recorded import of_export
 from tests.rehearsal.day2.changes import quickly
 from tests.rehearsal.day2.stack import AWS, GCP, Life
 from tests.stacks.composition.composed import CONFIG, FILES
-from trainstack.replay.recorded import of_export
 from trainstack.stamp.lock import installed
 
 STATES = Path(__file__).with_name("states")

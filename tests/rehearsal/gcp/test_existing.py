@@ -9,7 +9,7 @@ import pytest
 from infra.errors import UserError
 from rehearsal.core.model import RefusalError
 from rehearsal.gcp.existing import seed
-from rehearsal.seeding import _resources
+from rehearsal.projects.seeding import _resources
 from tests.rehearsal.gcp.harness import Driver
 
 KEY = "projects/research/locations/us-central1/keyRings/shared/cryptoKeys/data"

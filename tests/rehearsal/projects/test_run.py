@@ -25,7 +25,9 @@ from rehearsal.projects.coverage import Standing
 from rehearsal.projects.reports.model import UP, ProjectReport, RehearsalStep
 from rehearsal.projects.reports.text import show
 from tests.trainstack.cli.command import checked
+from tests.trainstack.cli.command import run as trainstack
 
+STACK = "pulumi:pulumi:Stack"
 PROGRAMS = Path(__file__).with_name("programs")
 
 
@@ -62,6 +64,58 @@ def test_assertions_of_a_project_decide_and_are_reported(rehearsal: Rehearsal) -
     assert {"type": "aws:ec2/instance:Instance", "resources": 1} in found["emulation"]["emulated"]
     assert found["emulation"]["unknown"] == []
     assert fingerprint(PROGRAMS / "website") == before
+
+
+def test_a_second_version_is_previewed_against_an_exported_state(
+    rehearsal: Rehearsal, tmp_path: Path
+) -> None:
+    """The state is of another version of the provider, has a secret and a type that no package has."""
+    urn, provider = "urn:pulumi:prod::shop::", "urn:pulumi:prod::shop::pulumi:providers:aws::default_6_0_0"
+    at = {"version": "6.0.0", "region": "us-east-1"}
+    secret = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "x"}
+
+    def row(kind: str, name: str, **more: object) -> dict[str, object]:
+        made = {
+            "custom": True,
+            "id": name,
+            "provider": f"{provider}::p",
+            "parent": f"{urn}{STACK}::shop-prod",
+        }
+        return {"urn": f"{urn}{kind}::{name}", "type": kind, **made, **more}
+
+    def queue(name: str, **inputs: object) -> dict[str, object]:
+        key = f"https://sqs.us-east-1.amazonaws.com/1/{name}"
+        given = {"name": name, **inputs}
+        return row("aws:sqs/queue:Queue", name, id=key, inputs=given, outputs={**given, "url": key})
+
+    rows = [
+        {"urn": f"{urn}{STACK}::shop-prod", "type": STACK, "custom": False},
+        {**row("pulumi:providers:aws", "p", inputs=at, outputs=at), "urn": provider},
+        queue("kept", visibilityTimeoutSeconds=30), queue("gone-1"), queue("gone-2", policy=secret),
+        queue("fifo", fifoQueue=False), row("docker:index/image:Image", "web", provider=""),
+    ]  # fmt: skip
+    (tmp_path / "state.json").write_text(json.dumps({"version": 3, "deployment": {"resources": rows}}))
+    text = "from pulumi_aws import sqs\nsqs.Queue('kept', name='kept', visibility_timeout_seconds=60)\n"
+    text += "sqs.Queue('fifo', name='fifo.fifo', fifo_queue=True)\n"
+    asserted = "never: [{operation: replace, name: kept}, {operation: delete, name: gone-1}]\n"
+    main = {
+        "__main____py": text,
+        "rehearsal.yaml": asserted,
+        "Pulumi.prod.yaml": "config: {aws:region: us-east-1}",
+    }
+    project(tmp_path / "p", "name: shop\nruntime: python\n", **main)
+    done = run(rehearsal, str(tmp_path / "p"), "--seed", str(tmp_path / "state.json"), "--report", "json")
+    found = checked(done.stdout)
+    (step,) = found["steps"]
+    assert step["result"] == "done", done.stdout + done.stderr
+    changes = {one["name"]: one["operation"] for one in step["changes"]}
+    assert changes == {"kept": "update", "fifo": "replace", "gone-1": "delete", "gone-2": "delete"}
+    assert [one["passed"] for one in found["assertions"]] == [True, False] and done.returncode == 1
+    assert found["left_out"] == {"docker:index/image:Image": 1}
+    assert found["emulation"]["unknown"] == [{"type": "docker:index/image:Image", "resources": 1}]
+    with pytest.raises(UserError) as refused:
+        trainstack("rehearse", "run", str(PROGRAMS / "website"), "--seed", str(tmp_path / "state.json"))
+    assert refused.value.codes == (("state-of-another-stack", "--seed"),)
 
 
 def test_pulumi_commands_config_and_stack_references(rehearsal: Rehearsal) -> None:

@@ -9,8 +9,8 @@ import pytest
 from infra.engine.plan import PlannedStep
 from infra.errors import UserError
 from rehearsal.core.schema import sdk_version
-from trainstack.replay.recorded import of_export, of_file
-from trainstack.replay.report import Replay, counts, without_secrets
+from rehearsal.projects.recorded import emulated, of_export, of_file, without_secrets
+from trainstack.replay.report import Replay, counts
 
 URN = "urn:pulumi:acme-dev::acme::"
 SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "canary"}
@@ -119,3 +119,31 @@ def test_steps_that_only_a_secret_causes_are_unknown() -> None:
     assert without_secrets([also], secrets) == ([also], [])
     below = step("replace", kind, "db", "users[0].password.length")
     assert without_secrets([below, step("create", kind, "new")], secrets)[1] == ["db"]
+
+
+def test_resources_of_unknown_types_are_counted_and_nothing_refers_to_them() -> None:
+    picture, dynamic = "docker:index/image:Image", "pulumi-python:dynamic:Resource"
+    image, docker = f"{URN}{picture}::web", f"{URN}pulumi:providers:docker::default_4_5_0"
+    queue, nothing = f"{URN}aws:sqs/queue:Queue::jobs", f"{URN}aws:old/thing:Thing::thing"
+    made, component = {"custom": True, "id": "x"}, f"{URN}my:index:App::app"
+    rows = [
+        {"urn": component, "type": "my:index:App"},
+        {"urn": docker, "type": "pulumi:providers:docker", **made},
+        {"urn": image, "type": picture, "parent": component, "provider": f"{docker}::x", **made},
+        {"urn": nothing, "type": "aws:old/thing:Thing", "parent": image, **made},
+        {
+            "urn": queue, "type": "aws:sqs/queue:Queue", "parent": nothing, "deletedWith": image, **made,
+            "dependencies": [image, component],
+            "propertyDependencies": {"name": [image], "tags": [component]},
+        },
+        {"urn": f"{URN}{dynamic}::own", "type": dynamic, **made},
+    ]  # fmt: skip
+    state = of_export({"deployment": {"resources": rows}})
+    assert state
+    found = emulated(state)
+    assert found.unknown == {"aws:old/thing:Thing": 1, "docker:index/image:Image": 1}
+    assert found.resources == 3
+    (left,) = (one for one in found.deployment["resources"] if one["urn"] == queue)
+    assert left["parent"] == component and "deletedWith" not in left
+    assert left["dependencies"] == [component]
+    assert left["propertyDependencies"] == {"name": [], "tags": [component]}

@@ -1,15 +1,19 @@
 """The exported state of a stack, ready for a rehearsal: without secrets, with the installed providers."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from infra.engine.plan import PlannedStep
 from infra.errors import Problem, UserError
 from rehearsal.core.packages import PACKAGES
 from rehearsal.core.schema import sdk_version
 from rehearsal.core.validate import SIGNATURE
+from rehearsal.projects.coverage import Standing, is_resource, standing
+from rehearsal.projects.observed import SeenChange
 
 _SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - a mark
 """Mark of a secret value (pulumi sdk/go/common/resource/sig/signature.go v3.259.0)."""
@@ -31,10 +35,79 @@ class RecordedState:
     secrets: Mapping[str, tuple[str, ...]]
     """Paths of inputs that were secret, by URN."""
 
+    unknown: Mapping[str, int] = field(default_factory=dict)
+    """Resources of types that a rehearsal does not know, by type: left out by `emulated`."""
+
     @property
     def resources(self) -> int:
         """The number of resources."""
         return len(self.deployment["resources"])
+
+
+Step = TypeVar("Step", PlannedStep, SeenChange)
+
+
+def without_secrets(
+    steps: Sequence[Step], secrets: Mapping[str, tuple[str, ...]]
+) -> tuple[list[Step], list[str]]:
+    """The steps that something else than a secret causes, and the resources of the other ones."""
+    paths = {urn.rpartition("::")[2]: found for urn, found in secrets.items() if found}
+    kept, unknown = list[Step](), list[str]()
+    for step in steps:
+        left_out = paths.get(step.name, ())
+        if (
+            step.operation in ("update", "replace")
+            and step.changed
+            and all(any(_within(path, secret) for secret in left_out) for path in step.changed)
+        ):
+            unknown.append(step.name)
+        else:
+            kept.append(step)
+    return kept, unknown
+
+
+def _within(path: str, secret: str) -> bool:
+    return path == secret or path.startswith((f"{secret}.", f"{secret}["))
+
+
+def emulated(state: RecordedState) -> RecordedState:
+    """The state without resources of types that a rehearsal does not know, and without their providers.
+
+    What depends on one of them stays; a child of one becomes a child of its parent.
+    """
+    rows = state.deployment["resources"]
+    gone = {str(one["urn"]): one for one in rows if _is_unknown(one)}
+    kept = [_without_references(one, gone) for one in rows if str(one["urn"]) not in gone]
+    counted = Counter(str(one["type"]) for one in gone.values() if not one["type"].startswith(_PROVIDER))
+    return replace(
+        state, deployment={**state.deployment, "resources": kept}, unknown=dict(sorted(counted.items()))
+    )
+
+
+def _is_unknown(row: Mapping[str, Any]) -> bool:
+    token = str(row.get("type"))
+    if token.startswith(_PROVIDER):
+        package = token.removeprefix(_PROVIDER)
+        # Dynamic providers are run by the language host.
+        return package not in PACKAGES and not package.startswith("pulumi-")
+    return bool(row.get("custom")) and is_resource(token) and standing(token) is Standing.UNKNOWN
+
+
+def _without_references(row: dict[str, Any], gone: Mapping[str, Any]) -> dict[str, Any]:
+    parent = row.get("parent")
+    while isinstance(parent, str) and parent in gone:
+        parent = gone[parent].get("parent")
+    found = {**row, "parent": parent} if parent else {key: one for key, one in row.items() if key != "parent"}
+    if "dependencies" in found:
+        found["dependencies"] = [one for one in found["dependencies"] or () if one not in gone]
+    if "propertyDependencies" in found:
+        found["propertyDependencies"] = {
+            key: [one for one in urns or () if one not in gone]
+            for key, urns in (found["propertyDependencies"] or {}).items()
+        }
+    if found.get("deletedWith") in gone:
+        del found["deletedWith"]
+    return found
 
 
 def placed(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
