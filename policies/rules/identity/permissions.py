@@ -1,6 +1,7 @@
 """Permissions of identities."""
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import Any
 
 from policies.catalog import CATALOG, NotApplicableError, Violation
@@ -31,7 +32,8 @@ _GOOGLE = tuple(
     for level in ("projects", "folder", "organizations")
     for form in ("iAMMember", "iAMBinding")
 )
-_EVERYTHING = ("AdministratorAccess",)
+# PowerUserAccess allows all actions but those of IAM and Organizations: every dataset, every key, every log.
+_EVERYTHING = ("AdministratorAccess", "PowerUserAccess")
 _GOOGLES_OWN = "@cloudservices.gserviceaccount.com"
 _OWN_ROLE = "/iAMCustomRole:IAMCustomRole::"
 _OWNERS = ("roles/owner", "roles/editor")
@@ -43,10 +45,10 @@ _OWNERS = ("roles/owner", "roles/editor")
     (POLICY, ROLE_POLICY, *_OTHERS, ROLE, *_ATTACHMENTS, *_GOOGLE),
     "An attacker with such an identity controls the account: every dataset, every key, every log.",
     "Name the actions and resources that are needed; in Google Cloud, take a predefined role.",
-    ("CKV_AWS_62", "CKV_AWS_63"),
+    ("CKV_AWS_62", "CKV_AWS_274"),
 )
 def no_policy_allows_everything(source: Resource, stack: Stack) -> Iterator[Violation]:
-    """No policy allows every action on every resource."""
+    """No policy allows every action on every resource, or all but some."""
     props = source.props
     if source.kind in _GOOGLE:
         if _is_of_the_stack(source) or props.get("role") not in _OWNERS:
@@ -56,14 +58,14 @@ def no_policy_allows_everything(source: Resource, stack: Stack) -> Iterator[Viol
         if not all(one.endswith(_GOOGLES_OWN) for one in members):
             yield Violation(f"{props['role']} may change everything", "role")
     elif source.kind in _ATTACHMENTS:
-        if managed_name(props.get("policyArn")) in _EVERYTHING:
-            yield Violation("AdministratorAccess is attached", "policyArn")
+        if (name := managed_name(props.get("policyArn"))) in _EVERYTHING:
+            yield Violation(f"{name} is attached", "policyArn")
     elif source.kind == ROLE:
         for path, inline in each(props, "inlinePolicies"):
             yield from _everything(statements(inline.get("policy"), f"{path}.policy"))
         for index, value in enumerate(props.get("managedPolicyArns") or ()):
-            if managed_name(value) in _EVERYTHING:
-                yield Violation("AdministratorAccess is attached", f"managedPolicyArns[{index}]")
+            if (name := managed_name(value)) in _EVERYTHING:
+                yield Violation(f"{name} is attached", f"managedPolicyArns[{index}]")
     else:
         found = list(_everything(statements(props.get("policy"), "policy")))
         if found and source.kind == POLICY and _only_bounds(source, stack):
@@ -81,7 +83,8 @@ def _everything(found: list[Statement]) -> Iterator[Violation]:
     for one in found:
         if one.is_everything:
             but = f" but {', '.join(one.not_actions)}" if one.not_actions else ""
-            yield Violation(f"it allows every action{but} on every resource", one.path)
+            beside = f" but {', '.join(one.not_resources)}" if one.not_resources else ""
+            yield Violation(f"it allows every action{but} on every resource{beside}", one.path)
 
 
 def _only_bounds(policy: Resource, stack: Stack) -> bool:
@@ -103,7 +106,7 @@ _GKE, _NODE_POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:Node
 @CATALOG.rule_around(
     "MLS-IAM-02",
     "high",
-    (ROLE, _GKE, _NODE_POOL),
+    (ROLE, _NODES, _GKE, _NODE_POOL),
     "Every pod on a node can use its identity: grant data access to one service account, not to all.",
     "Grant data access by EKS Pod Identity, IRSA or Workload Identity, and remove it from the nodes.",
     ("CIS EKS 5.2.1", "CIS GKE 5.2.2", "CKV_GCP_69"),
@@ -116,16 +119,25 @@ def data_is_for_pods_not_nodes(source: Resource, stack: Stack) -> Iterator[Viola
         for grant in grants(source, stack):
             yield from _data(grant, stack.settings)
         return
+    if source.kind == _NODES:
+        if stack.target(source, "nodeRoleArn", ROLE) is None:
+            raise UndeterminedError("its role is not in this stack")
+        raise NotApplicableError("its role is judged itself")
     if source.kind == _GKE and source.props.get("enableAutopilot") is not True:
         pool = [one.get("workloadPool") for _, one in each(source.props, "workloadIdentityConfig")]
         if not any(pool):
             message = "pods have the identity of their node"
             yield Violation(message, "workloadIdentityConfig.workloadPool")
+    modes = set()
     for keys in (("nodeConfig",), ("nodePools", "nodeConfig")):
         for path, metadata in each(source.props, *keys, "workloadMetadataConfig"):
-            # Unset, it is GKE_METADATA where the cluster has Workload Identity.
+            modes.add(metadata.get("mode"))
             if metadata.get("mode") == "GCE_METADATA":
                 yield Violation("pods get the credentials of their node", f"{path}.mode")
+    # Unset, it is GKE_METADATA where the cluster has Workload Identity, for which the cluster is judged.
+    unset = source.kind == _NODE_POOL and modes <= {None, "", "MODE_UNSPECIFIED"}
+    if unset and stack.target(source, "cluster", _GKE) is None:
+        raise UndeterminedError("its cluster is not in this stack, and it does not set the mode itself")
 
 
 def _is_of_nodes(role: Resource, stack: Stack) -> bool:
@@ -159,14 +171,24 @@ def _data(grant: Grant, settings: RuleSettings) -> Iterator[Violation]:
     elif grant.managed and not grant.managed.startswith(settings.node_policies):
         raise UndeterminedError(f"the permissions of {grant.managed} of AWS are not known")
     for one in grant.statements:
-        reached = [action for action in one.actions if _service(action) in (*settings.data_services, "*")]
-        if one.allows and (reached or one.not_actions):
+        reached = [action for action in one.actions if any(_is_of(action, settings.data_services))]
+        spared = {service for action in one.not_actions for service in _whole(action, settings.data_services)}
+        if one.allows and (reached or (one.inverts_actions and set(settings.data_services) - spared)):
             shown = ", ".join(reached) or f"all but {', '.join(one.not_actions)}"
             yield Violation(f"the role of nodes may {shown}", one.path, resource=grant.source)
 
 
-def _service(action: str) -> str:
-    return action.partition(":")[0].lower()
+def _is_of(action: str, services: tuple[str, ...]) -> Iterator[bool]:
+    """For each service whether an action, which may contain wildcards, is one of its actions."""
+    named = action.partition(":")[0].lower()
+    yield from (fnmatchcase(service, named) for service in services)
+
+
+def _whole(action: str, services: tuple[str, ...]) -> list[str]:
+    """The services of which a pattern matches every action."""
+    if action.partition(":")[2].strip("*"):
+        return []
+    return [service for service, own in zip(services, _is_of(action, services), strict=True) if own]
 
 
 _KEYS: dict[str, Any] = {

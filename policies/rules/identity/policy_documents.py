@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from policies.resource import Resource, UndeterminedError, is_unknown
@@ -25,15 +26,38 @@ class Statement:
     actions: tuple[str, ...]
     not_actions: tuple[str, ...]
     resources: tuple[str, ...]
+    not_resources: tuple[str, ...]
     principals: tuple[tuple[str, str], ...]
-    """(kind, value) of each, such as ("Service", "ec2.amazonaws.com"); "*" is ("AWS", "*")."""
+    """(kind, value) of each, such as ("Service", "ec2.amazonaws.com"); "*", and an Allow with NotPrincipal,
+    are ("AWS", "*")."""
     condition: Mapping[str, Mapping[str, Any]]
 
     @property
     def is_everything(self) -> bool:
-        """Return whether it allows every action, or all but some, on every resource."""
-        every_action = any(not action.strip("*:") for action in self.actions) or bool(self.not_actions)
-        return self.allows and every_action and any(map(_is_every, self.resources))
+        """Return whether it allows every action, or all but some, on every resource, or on all but some."""
+        every_action = any(map(_is_every_action, self.actions)) or self.inverts_actions
+        return (
+            self.allows and every_action and (any(map(_is_every, self.resources)) or self._inverts_resources)
+        )
+
+    @property
+    def inverts_actions(self) -> bool:
+        """Return whether it names the actions that it leaves out, and leaves out fewer than all.
+
+        IAM User Guide, "IAM JSON policy elements: NotAction": in an Allow, all other actions of all services.
+        """
+        return bool(self.not_actions) and not any(map(_is_every_action, self.not_actions))
+
+    @property
+    def _inverts_resources(self) -> bool:
+        """IAM User Guide, "IAM JSON policy elements: NotResource": in an Allow, all other resources."""
+        return bool(self.not_resources) and not any(map(_is_every, self.not_resources))
+
+    def allows_action(self, action: str) -> bool:
+        """Return whether an action, such as `sts:AssumeRole`, is among those of the statement."""
+        listed = self.actions or self.not_actions
+        found = any(fnmatchcase(action.lower(), _glob(one)) for one in listed)
+        return found if self.actions else bool(self.not_actions) and not found
 
     def conditions(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """(operator, key in lower case, values) of each condition."""
@@ -42,12 +66,22 @@ class Statement:
                 yield operator, key.lower(), _tuple(values)
 
 
+def _is_every_action(action: str) -> bool:
+    return not action.strip("*?:")
+
+
 def _is_every(resource: str) -> bool:
     """Return whether an ARN, in any notation, matches every resource."""
-    if not resource.strip("*:"):
+    if not resource.strip("*?:"):
         return True
     head, _, rest = resource.partition(":")
-    return head == "arn" and rest.count(":") >= 4 and not rest.partition(":")[2].strip("*:/")
+    service = rest.partition(":")[2]
+    return head == "arn" and (not rest.strip("*") or (":" in rest and not service.strip("*?:/")))
+
+
+def _glob(pattern: str) -> str:
+    """A pattern of IAM for `fnmatch`, which also has sets in brackets."""
+    return pattern.lower().replace("[", "[[]")
 
 
 def statements(document: Any, path: str) -> list[Statement]:
@@ -68,15 +102,19 @@ def statements(document: Any, path: str) -> list[Statement]:
 
 
 def _read(one: Mapping[str, Any], path: str) -> Statement:
-    principal = one.get("Principal") or {}
+    allows = one.get("Effect") == "Allow"
+    # IAM User Guide, NotPrincipal: an Allow is for everyone else, also for anonymous users.
+    everyone = "*" if allows and one.get("NotPrincipal") else {}
+    principal = one.get("Principal") or everyone
     named = principal if isinstance(principal, dict) else {"AWS": principal}
     condition = one.get("Condition")
     return Statement(
         path,
-        one.get("Effect") == "Allow",
+        allows,
         _tuple(one.get("Action")),
         _tuple(one.get("NotAction")),
         _tuple(one.get("Resource")),
+        _tuple(one.get("NotResource")),
         tuple((kind, value) for kind, values in named.items() for value in _tuple(values)),
         {name: keys for name, keys in condition.items() if isinstance(keys, dict)}
         if isinstance(condition, dict)

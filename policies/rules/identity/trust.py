@@ -1,7 +1,6 @@
 """Trust policies: identities that may assume a role or use a service account."""
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 
 from policies.catalog import CATALOG, Violation
 from policies.resource import Resource
@@ -42,12 +41,8 @@ def trust_is_limited(trusting: Resource, stack: Stack) -> Iterator[Violation]:
                 yield Violation("every identity of the pool may use the service account", "member")
     else:
         for one in statements(props.get("assumeRolePolicy"), "assumeRolePolicy"):
-            if one.allows and any(_assumes(action) for action in one.actions):
+            if one.allows and any(map(one.allows_action, _ASSUMES)):
                 yield from _loose(one, stack.settings.deputies)
-
-
-def _assumes(action: str) -> bool:
-    return any(fnmatchcase(known, action.lower()) for known in _ASSUMES)
 
 
 def _loose(one: Statement, deputies: tuple[str, ...]) -> Iterator[Violation]:

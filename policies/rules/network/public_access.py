@@ -4,13 +4,28 @@ from collections.abc import Iterator
 from typing import Any
 
 from policies.catalog import CATALOG, NotApplicableError, Violation
-from policies.resource import Resource
+from policies.resource import Resource, UndeterminedError, is_unknown
 from policies.rules.ip_ranges import is_world
 from policies.rules.network.security_groups import DEFAULT, GROUP, INGRESS, RULE, OpenPorts, open_ports
+from policies.rules.pools import NODE_GROUP
+from policies.rules.properties import raw
 
 _EKS, _GKE = "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster"
 _FIREWALL = "gcp:compute/firewall:Firewall"
-_PORTS = {22: "SSH", 5000: "MLflow", 6443: "the Kubernetes API", 8265: "Ray"}
+_ADMINISTRATION = {
+    22: "SSH",
+    23: "Telnet",
+    2375: "Docker",
+    2376: "Docker",
+    2379: "etcd",
+    3389: "RDP",
+    5900: "VNC",
+    5985: "WinRM",
+    5986: "WinRM",
+    6443: "the Kubernetes API",
+    10250: "the kubelet",
+}
+_PORTS = {**_ADMINISTRATION, 5000: "MLflow", 8265: "Ray", 10001: "Ray"}
 
 
 @CATALOG.rule(
@@ -48,7 +63,9 @@ def _open_gke(props: Any) -> Iterator[Violation]:
     if private.get("enablePrivateEndpoint") is True:
         return
     named = props.get("masterAuthorizedNetworksConfig")
-    if not named:
+    # An empty block admits no address from outside (google_container_cluster,
+    # master_authorized_networks_config).
+    if named is None:
         yield Violation("every address reaches the endpoint", "masterAuthorizedNetworksConfig")
         return
     for index, block in enumerate(named.get("cidrBlocks") or ()):
@@ -60,17 +77,41 @@ def _open_gke(props: Any) -> Iterator[Violation]:
 @CATALOG.rule(
     "MLS-NET-07",
     "critical",
-    (INGRESS, RULE, GROUP, DEFAULT, _FIREWALL),
+    (INGRESS, RULE, GROUP, DEFAULT, _FIREWALL, NODE_GROUP),
     "Scanners find open ports within minutes; MLflow and Ray execute code from any client.",
     "Name the ranges that need the port, or use a port-forward.",
-    ("CKV_AWS_24",),
+    ("CKV_AWS_24", "CKV_AWS_25", "CKV_AWS_100", "CKV_GCP_2", "CKV_GCP_3"),
 )
 def no_administration_ports_are_public(resource: Resource) -> Iterator[Violation]:
     """No port for administration, MLflow or Ray is open to the world."""
+    if resource.kind == NODE_GROUP:
+        yield from _remote_access(resource.props)
+        return
+    unresolved = ""
     for opening in _ports_of(resource):
+        ports = [f"{port} ({_PORTS[port]})" for port in filter(opening.admits, _PORTS)]
+        if not ports:
+            continue
         for cidr in filter(is_world, opening.ranges):
-            for port in filter(opening.admits, _PORTS):
-                yield Violation(f"port {port} ({_PORTS[port]}) is open to {cidr}", opening.path)
+            yield Violation(f"port {', '.join(ports)} is open to {cidr}", opening.path)
+        if opening.unresolved and not unresolved:
+            unresolved = (
+                f"port {', '.join(ports)} is open to {opening.unresolved[0]!r}, whose ranges are not known"
+            )
+    if unresolved:
+        raise UndeterminedError(unresolved)
+
+
+def _remote_access(group: Any) -> Iterator[Violation]:
+    """A key without source groups opens SSH, or RDP, to the internet (EKS API, RemoteAccessConfig)."""
+    access = group.get("remoteAccess") or {}
+    key = raw(access, "ec2SshKey")
+    if not (is_unknown(key) or key):
+        raise NotApplicableError("it has no remote access")
+    if not access.get("sourceSecurityGroupIds"):
+        port = 3389 if "WINDOWS" in str(group.get("amiType")) else 22
+        message = f"port {port} ({_PORTS[port]}) is open to 0.0.0.0/0"
+        yield Violation(message, "remoteAccess.sourceSecurityGroupIds")
 
 
 def _ports_of(resource: Resource) -> Iterator[OpenPorts]:
@@ -82,10 +123,17 @@ def _ports_of(resource: Resource) -> Iterator[OpenPorts]:
 
 def _of_firewall(firewall: Resource) -> Iterator[OpenPorts]:
     props = firewall.props
-    if props.get("direction", "INGRESS") != "INGRESS" or props.get("disabled") is True:
+    if str(props.get("direction") or "INGRESS").upper() != "INGRESS" or props.get("disabled") is True:
         raise NotApplicableError("it allows no ingress")
     for path, allowed in firewall.items("allows"):
         if str(allowed.get("protocol")).lower() in ("tcp", "6", "all"):
             for ports in allowed.get("ports") or ["0-65535"]:
                 low, _, high = str(ports).partition("-")
-                yield OpenPorts(path, tuple(props.get("sourceRanges") or ()), int(low), int(high or low))
+                yield OpenPorts(path, _sources(props), int(low), int(high or low))
+
+
+def _sources(firewall: Any) -> tuple[Any, ...]:
+    """Without ranges, tags and accounts, every source (Compute Engine API, firewalls.sourceRanges)."""
+    ranges = tuple(firewall.get("sourceRanges") or ())
+    others = any(firewall.get(key) for key in ("sourceTags", "sourceServiceAccounts"))
+    return ranges if ranges or others else ("0.0.0.0/0",)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from policies.resource import Resource, is_unknown
+from policies.rules.properties import raw
 from policies.stack import Stack
 
 GROUP, DEFAULT = "aws:ec2/securityGroup:SecurityGroup", "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
@@ -14,6 +15,7 @@ EGRESS = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
 Way = Literal["ingress", "egress"]
 _EVERYTHING = ("-1", "all")
 _TCP = ("tcp", "6")
+_PREFIX_LIST = ("prefixListId", "prefixListIds")
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class OpenPorts:
     ranges: tuple[Any, ...]
     low: int
     high: int
+    unresolved: tuple[Any, ...] = ()
+    """Prefix lists, whose ranges a rule does not contain."""
 
     def admits(self, port: int) -> bool:
         """Return whether a TCP port is open."""
@@ -50,11 +54,28 @@ def _ranges(rule: Any) -> tuple[Any, ...]:
 
 
 def _ports_of(path: str, rule: Any, protocol: str, ranges: tuple[Any, ...]) -> Iterator[OpenPorts]:
-    named = str(rule.get(protocol))
+    named, lists = _protocol(rule, protocol), tuple(_prefix_lists(rule))
     if named in _EVERYTHING:
-        yield OpenPorts(path, ranges, 0, 65535)
+        yield OpenPorts(path, ranges, 0, 65535, lists)
     elif named in _TCP:
-        yield OpenPorts(path, ranges, int(rule.get("fromPort") or 0), int(rule.get("toPort") or 0))
+        low, high = rule.get("fromPort"), rule.get("toPort")
+        # Without ports, and with -1 for them, all (EC2 API, IpPermission).
+        every = low in (None, -1, "-1")
+        yield OpenPorts(path, ranges, *((0, 65535) if every else (int(low), int(high or low))), lists)
+
+
+def _protocol(rule: Any, key: str) -> str:
+    """The protocol in lower case, as the provider sends it (protocolForValue, ec2/vpc_security_group.go)."""
+    return str(rule.get(key)).lower()
+
+
+def _prefix_lists(rule: Any) -> Iterator[Any]:
+    for key in _PREFIX_LIST:
+        value = raw(rule, key)
+        if is_unknown(value) or isinstance(value, str):
+            yield from (value,) if is_unknown(value) or value else ()
+        else:
+            yield from value or ()
 
 
 def open_to_itself(group: Resource, stack: Stack, way: Way) -> bool:
@@ -63,16 +84,16 @@ def open_to_itself(group: Resource, stack: Stack, way: Way) -> bool:
     Raises UndeterminedError if the group of a rule is unknown.
     """
     for _, rule in group.items(way):
-        if str(rule.get("protocol")) in _EVERYTHING and rule.get("self") is True:
+        if _protocol(rule, "protocol") in _EVERYTHING and rule.get("self") is True:
             return True
     for rule in stack.users(group, RULE, "securityGroupId"):
-        everything = str(rule.props.get("protocol")) in _EVERYTHING
+        everything = _protocol(rule.props, "protocol") in _EVERYTHING
         own = rule.props.get("self") is True or _names(rule, "sourceSecurityGroupId", group, stack)
         if rule.props.get("type") == way and everything and own:
             return True
     kind = INGRESS if way == "ingress" else EGRESS
     return any(
-        str(rule.props.get("ipProtocol")) in _EVERYTHING
+        _protocol(rule.props, "ipProtocol") in _EVERYTHING
         and _names(rule, "referencedSecurityGroupId", group, stack)
         for rule in stack.users(group, kind, "securityGroupId")
     )

@@ -13,6 +13,7 @@ INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 TEMPLATE, POOL = "aws:ec2/launchTemplate:LaunchTemplate", "aws:eks/nodeGroup:NodeGroup"
 SUBNET, PLACEMENT = "aws:ec2/subnet:Subnet", "aws:ec2/placementGroup:PlacementGroup"
 CLUSTER, NODE_POOL = "aws:eks/cluster:Cluster", "gcp:container/nodePool:NodePool"
+GKE = "gcp:container/cluster:Cluster"
 ALL = {"protocol": "-1", "fromPort": 0, "toPort": 0}
 SELF = {**ALL, "self": True}
 
@@ -135,6 +136,16 @@ def test_a_template_that_asks_for_a_public_address() -> None:
         ({"ipProtocol": "tcp", "fromPort": 0, "toPort": 65535, "cidrIpv6": "::/0"}, "fail"),
         ({"ipProtocol": "6", "fromPort": 22, "toPort": 22, "cidrIpv4": "128.0.0.0/1"}, "fail"),
         ({"ipProtocol": "udp", "fromPort": 22, "toPort": 22, "cidrIpv4": "0.0.0.0/0"}, "pass"),
+        ({"ipProtocol": "TCP", "fromPort": 22, "toPort": 22, "cidrIpv4": "0.0.0.0/0"}, "fail"),
+        ({"ipProtocol": "All", "cidrIpv6": "::/0"}, "fail"),
+        ({"ipProtocol": "tcp", "fromPort": 3389, "toPort": 3389, "cidrIpv4": "0.0.0.0/0"}, "fail"),
+        ({"ipProtocol": "tcp", "fromPort": 3000, "toPort": 4000, "cidrIpv6": "::/0"}, "fail"),
+        ({"ipProtocol": "tcp", "fromPort": 5986, "toPort": 5986, "cidrIpv4": "0.0.0.0/0"}, "fail"),
+        ({"ipProtocol": "tcp", "fromPort": -1, "toPort": -1, "cidrIpv4": "0.0.0.0/0"}, "fail"),
+        ({"ipProtocol": "tcp", "fromPort": 24, "toPort": 1024, "cidrIpv4": "0.0.0.0/0"}, "pass"),
+        ({"ipProtocol": "tcp", "fromPort": 22, "toPort": 22, "prefixListId": "pl-1"}, "undetermined"),
+        ({"ipProtocol": "-1", "prefixListId": UnknownValue("prefixListId", "later")}, "undetermined"),
+        ({"ipProtocol": "tcp", "fromPort": 443, "toPort": 443, "prefixListId": "pl-1"}, "pass"),
         ({"ipProtocol": "tcp", "fromPort": 443, "toPort": 443, "cidrIpv4": "0.0.0.0/0"}, "pass"),
         ({"ipProtocol": "tcp", "fromPort": 22, "toPort": 22, "cidrIpv4": "10.0.0.0/8"}, "pass"),
         ({"ipProtocol": "-1", "referencedSecurityGroupId": "sg"}, "pass"),
@@ -152,6 +163,56 @@ def test_a_template_that_asks_for_a_public_address() -> None:
 def test_openings_of_a_security_group(props: dict[str, Any], result: str) -> None:
     found = {one.result for one in ask("MLS-NET-07", made(INGRESS, "rule", **props))}
     assert found == {result}
+
+
+RDP = {"fromPort": 3389, "toPort": 3389}
+WORLD = {"cidrBlocks": ["10.0.0.0/8", "0.0.0.0/0"]}
+FIREWALL, KEY = "gcp:compute/firewall:Firewall", {"ec2SshKey": "admin"}
+
+
+@pytest.mark.parametrize(
+    ("resource", "said"),
+    [
+        (made(GROUP, ingress=[{"protocol": "Tcp", **RDP, **WORLD}]), "fail ingress[0]"),
+        (made(GROUP, egress=[{"protocol": "Tcp", **RDP, **WORLD}]), "pass"),
+        (made(GROUP, ingress=[{"protocol": "tcp", **RDP, "prefixListIds": ["pl-1"]}]), "undetermined"),
+        (made(GROUP, ingress=[{"protocol": "tcp", **RDP, "prefixListIds": []}]), "pass"),
+        (made(RULE, type="ingress", protocol="ALL", fromPort=0, toPort=0, **WORLD), "fail"),
+        (made(RULE, type="ingress", protocol=6, fromPort=0, toPort=0, **WORLD), "pass"),
+        (made(FIREWALL, allows=[{"protocol": "TCP", "ports": ["3000-4000"]}], sourceRanges=["::/0"]),
+         "fail allows[0]"),
+        (made(FIREWALL, allows=[{"protocol": "all"}], sourceRanges=["0.0.0.0/0"]), "fail allows[0]"),
+        (made(FIREWALL, allows=[{"protocol": "tcp", "ports": ["22"]}]), "fail allows[0]"),
+        (made(FIREWALL, allows=[{"protocol": "tcp", "ports": ["22"]}], sourceTags=["bastion"]), "pass"),
+        (made(FIREWALL, denies=[{"protocol": "all"}], sourceRanges=["0.0.0.0/0"]), "pass"),
+        (made(POOL, remoteAccess=KEY), "fail remoteAccess.sourceSecurityGroupIds"),
+        (made(POOL, remoteAccess={**KEY, "sourceSecurityGroupIds": []}),
+         "fail remoteAccess.sourceSecurityGroupIds"),
+        (made(POOL, remoteAccess={**KEY, "sourceSecurityGroupIds": ["sg-1"]}), "pass"),
+        (made(POOL, remoteAccess={**KEY, "sourceSecurityGroupIds": [UnknownValue("id", "later")]}), "pass"),
+        (made(POOL, remoteAccess={"sourceSecurityGroupIds": ["sg-1"]}), "not-applicable"),
+        (made(POOL, remoteAccess={}), "not-applicable"),
+        (made(POOL), "not-applicable"),
+    ],
+)  # fmt: skip
+def test_ports_of_administration(resource: Resource, said: str) -> None:
+    assert judged("MLS-NET-07", resource) == {"it": said}
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        (None, "fail masterAuthorizedNetworksConfig"),
+        ({}, "pass"),
+        ({"cidrBlocks": []}, "pass"),
+        (
+            {"cidrBlocks": [{"cidrBlock": "0.0.0.0/0"}]},
+            "fail masterAuthorizedNetworksConfig.cidrBlocks[0].cidrBlock",
+        ),
+    ],
+)
+def test_an_empty_block_of_authorized_networks_admits_none(named: Any, said: str) -> None:
+    assert judged("MLS-NET-05", made(GKE, masterAuthorizedNetworksConfig=named)) == {"it": said}
 
 
 @pytest.mark.parametrize("cidr", ["0.0.0.0/0", "0.0.0.0/1", "::/0", "2000::/3", "0::0/0"])

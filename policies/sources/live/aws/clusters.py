@@ -100,6 +100,10 @@ KINDS = (
             "nodeGroupName": "nodegroupName",
             "nodeRepairConfig": One("nodeRepairConfig", same("enabled")),
             "nodeRoleArn": "nodeRole",
+            "remoteAccess": One(
+                "remoteAccess",
+                {"ec2SshKey": "ec2SshKey", "sourceSecurityGroupIds": "sourceSecurityGroups"},
+            ),
             "resources": lambda view: [
                 {
                     "autoscalingGroups": [

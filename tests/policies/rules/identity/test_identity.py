@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from policies.resource import Resource
-from tests.policies.rules.kubernetes.test_pods import one, results
+from tests.policies.rules.kubernetes.test_pods import judge, one, results
 
 ROLE, POLICY = "aws:iam/role:Role", "aws:iam/policy:Policy"
 NODES, EKS, GKE = ("aws:eks/nodeGroup:NodeGroup", "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster")
@@ -32,6 +32,19 @@ EVERYTHING = document(Action="*", Resource="*")
         (document(Action=["s3:GetObject", "*:*"], Resource=["arn:aws:s3:::a", "*"]), "fail"),
         (document(Action="*", Resource="arn:aws:*:*:*:*"), "fail"),
         (document(NotAction="iam:*", Resource="*"), "fail"),
+        # The document of PowerUserAccess; then lists that leave out everything.
+        (document(NotAction=["iam:*", "organizations:*", "account:*"], Resource="*"), "fail"),
+        (document(NotAction=["*"], Resource="*"), "pass"),
+        (document(Action="*", NotResource="arn:aws:s3:::a"), "fail"),
+        (document(Action="*", NotResource=["arn:aws:s3:::a", "arn:aws:s3:::a/*"]), "fail"),
+        (document(Action="*", NotResource="*"), "pass"),
+        (document(Action="s3:*", NotResource="arn:aws:s3:::a"), "pass"),
+        (document(NotAction="iam:*", NotResource="arn:aws:s3:::a"), "fail"),
+        (document(NotAction="iam:*", Resource="arn:aws:s3:::a"), "pass"),
+        (document(Effect="Deny", NotAction="s3:*", NotResource="arn:aws:s3:::a"), "pass"),
+        (document(Action="?*", Resource="arn:*"), "fail"),
+        (document(Action="**:*", Resource="arn:aws:*"), "fail"),
+        # CKV_AWS_63 also refuses every action on one bucket: of other resources it allows none.
         (document(Action="*", Resource="arn:aws:s3:::a/*"), "pass"),
         (document(Action="ec2:*", Resource="*"), "pass"),
         (document(Effect="Deny", Action="*", Resource="*"), "pass"),
@@ -49,6 +62,9 @@ def test_administrators_by_attachment() -> None:
         "fail"
     }
     assert results("MLS-IAM-01", made(ROLE, managedPolicyArns=[ADMIN])) == {"fail"}
+    for name, expected in {"PowerUserAccess": "fail", "ReadOnlyAccess": "pass"}.items():
+        arn = f"arn:aws:iam::aws:policy/{name}"
+        assert results("MLS-IAM-01", made(ROLE, managedPolicyArns=[arn])) == {expected}
 
 
 def test_a_permissions_boundary_grants_nothing_until_it_is_attached() -> None:
@@ -91,7 +107,53 @@ def attached(policy: str) -> Resource:
     ],
 )
 def test_nodes_reach_no_data(others: list[Resource], expected: str) -> None:
-    assert results("MLS-IAM-02", made(ROLE), *others) == {expected}
+    found = judge("MLS-IAM-02", made(ROLE), *others)
+    assert {one.result for one in found if one.resource and one.resource.kind != NODES} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (document(Action="s?:Get*", Resource="*"), "fail"),
+        (document(Action="*:Get*", Resource="*"), "fail"),
+        (document(NotAction="iam:*", Resource="*"), "fail"),
+        (document(NotAction=["s3:Put*", "secretsmanager:*"], NotResource="arn:aws:s3:::a"), "fail"),
+        (document(NotAction=["S3*:*", "secretsmanager:*", "dynamodb:*", "rds-*:*"], Resource="*"), "pass"),
+        (document(Action="ec2:*", Resource="*"), "pass"),
+    ],
+)
+def test_statements_that_reach_data(statement: str, expected: str) -> None:
+    own = made("aws:iam/rolePolicy:RolePolicy", "p", role="it", policy=statement)
+    assert results("MLS-IAM-02", made(ROLE), OF_NODES, own) == {expected, "not-applicable"}
+
+
+POOL = "gcp:container/nodePool:NodePool"
+WITH_IDENTITIES = made(GKE, "c", workloadIdentityConfig={"workloadPool": "p.svc.id.goog"})
+
+
+@pytest.mark.parametrize(
+    ("pool", "others", "expected"),
+    [
+        (made(POOL, cluster="elsewhere"), [], "undetermined"),
+        (made(POOL, cluster="elsewhere", nodeConfig={"machineType": "e2-medium"}), [], "undetermined"),
+        (made(POOL, cluster="c"), [WITH_IDENTITIES], "pass"),
+        (
+            made(POOL, cluster="elsewhere", nodeConfig={"workloadMetadataConfig": {"mode": "GKE_METADATA"}}),
+            [],
+            "pass",
+        ),
+        (
+            made(POOL, cluster="elsewhere", nodeConfig={"workloadMetadataConfig": {"mode": "GCE_METADATA"}}),
+            [],
+            "fail",
+        ),
+        (made(NODES, nodeRoleArn="arn:aws:iam::123456789012:role/elsewhere"), [], "undetermined"),
+        (made(NODES, nodeRoleArn="r"), [made(ROLE, "r")], "not-applicable"),
+    ],
+)
+def test_pools_whose_parent_is_elsewhere(pool: Resource, others: list[Resource], expected: str) -> None:
+    found = judge("MLS-IAM-02", pool, *others)
+    assert {one.result for one in found if one.resource is pool} == {expected}
 
 
 @pytest.mark.parametrize(
@@ -107,7 +169,6 @@ def test_nodes_reach_no_data(others: list[Resource], expected: str) -> None:
             ),
             "fail",
         ),
-        (made("gcp:container/nodePool:NodePool"), "pass"),
     ],
 )
 def test_pods_of_gke_have_identities(cluster: Resource, expected: str) -> None:
@@ -158,6 +219,9 @@ OF_ACCOUNT = {"aws:SourceAccount": "123456789012"}
         (by({"AWS": "*"}, StringEquals={"aws:PrincipalOrgID": "o-1"}), "pass"),
         (by({"AWS": "arn:aws:iam::210987654321:root"}), "pass"),
         ({**by("*"), "Effect": "Deny"}, "pass"),
+        ({"Action": "sts:AssumeRole", "NotPrincipal": {"AWS": "arn:aws:iam::1:root"}}, "fail"),
+        ({"NotAction": "s3:*", "Principal": "*"}, "fail"),
+        ({"NotAction": "sts:*", "Principal": "*"}, "pass"),
     ],
 )
 def test_trust(statement: Any, expected: str) -> None:
@@ -291,4 +355,7 @@ def test_the_role_of_a_capability_has_policies_of_its_own() -> None:
     assert role(inlinePolicies=[{"policy": document(Action="iam:*", Resource="*")}]) == {"fail"}
     assert role(inlinePolicies=[{"policy": document(NotAction="s3:*", Resource="*")}]) == {"fail"}
     assert role(inlinePolicies=[{"policy": document(Action="s3:*", Resource="*")}]) == {"pass"}
+    assert role(inlinePolicies=[{"policy": document(Action="IAM:*", Resource="*")}]) == {"fail"}
+    assert role(inlinePolicies=[{"policy": document(Action="i?m:*", Resource="*")}]) == {"fail"}
+    assert role(inlinePolicies=[{"policy": document(Action="iam:Get*", Resource="*")}]) == {"pass"}
     assert results("MLS-IAM-08", made(CAPABILITY, "ack", roleArn="acker")) == {"undetermined"}
