@@ -215,7 +215,7 @@ def pools_of(resource: Resource, stack: Stack) -> list[Pool]:
         return [EksPool(resource, stack)]
     if resource.kind == NODE_POOL:
         return [GkePool(resource, stack, resource.props)]
-    if not (found := list(_inline(resource, stack))):
+    if not (found := inline_pools(resource, stack)):
         raise NotApplicableError("it has no node pool of its own")
     return list[Pool](found)
 
@@ -225,7 +225,7 @@ def all_pools(stack: Stack) -> list[Pool]:
     return [
         *(EksPool(group, stack) for group in stack.all(NODE_GROUP)),
         *(GkePool(pool, stack, pool.props) for pool in stack.all(NODE_POOL)),
-        *(pool for cluster in stack.all(GKE_CLUSTER) for pool in _inline(cluster, stack)),
+        *(pool for cluster in stack.all(GKE_CLUSTER) for pool in inline_pools(cluster, stack)),
     ]
 
 
@@ -299,22 +299,25 @@ def _provisioned(cluster: Resource) -> Iterator[Devices]:
             yield Devices(f"clusterAutoscaling.resourceLimits[{index}]", kind, kind, None)
 
 
-def _inline(cluster: Resource, stack: Stack) -> Iterator[GkePool]:
-    """The pools inside of a cluster resource.
+def inline_pools(cluster: Resource, stack: Stack) -> list[GkePool]:
+    """The pools inside of a cluster resource of GKE, also its default pool.
 
     The provider reads all pools into `nodePools`, also those that are resources of their own, and the first
     pool into `nodeConfig` (google_container_cluster, flattenClusterNodePools).
     """
     if cluster.props.get("enableAutopilot") is True:
-        return
+        return []
     written = cluster.props.get("nodePools") or ()
     pools = stack.users(cluster, NODE_POOL, "cluster") if written else ()
     others = {name for pool in pools if not is_unknown(name := raw(pool.props, "name"))}
-    for index, pool in enumerate(written):
-        if pool.get("name") not in others:
-            yield GkePool(cluster, stack, pool, f"nodePools[{index}].")
+    found = [
+        GkePool(cluster, stack, pool, f"nodePools[{index}].")
+        for index, pool in enumerate(written)
+        if pool.get("name") not in others
+    ]
     if not written and cluster.props.get("removeDefaultNodePool") is not True:
-        yield GkePool(cluster, stack, cluster.props)
+        found.append(GkePool(cluster, stack, cluster.props))
+    return found
 
 
 def _built_in(path: str, machine: str) -> list[Devices]:

@@ -8,6 +8,7 @@ from policies.stack import Stack
 
 NODE_GROUP, TEMPLATE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/launchTemplate:LaunchTemplate"
 NODE_POOL, GKE_CLUSTER = "gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster"
+EKS_CLUSTER, INSTANCE = "aws:eks/cluster:Cluster", "aws:ec2/instance:Instance"
 EFA = ("efa", "efa-only")
 _SUBNET = "aws:ec2/subnet:Subnet"
 
@@ -18,13 +19,18 @@ def is_auto_mode(cluster: Resource) -> bool:
 
 
 def template_of(group: Resource, stack: Stack) -> Resource | None:
-    """The launch template of a node group, or None. Raises UndeterminedError if it is not in the stack."""
+    """The launch template of a node group or an instance, or None.
+
+    Raises UndeterminedError if it is not in the stack, or if the stack describes another version of it.
+    """
     for path in ("launchTemplate.id", "launchTemplate.name"):
         value = group.raw(path)
         if is_unknown(value) or value:
             found = _running(group, stack) or stack.target(group, path, TEMPLATE)
             if found is None:
                 raise UndeterminedError(f"its launch template {value} is not in this stack")
+            if group.kind == INSTANCE:
+                _check_version(group, found)
             return found
     return None
 
@@ -35,6 +41,27 @@ def _running(group: Resource, stack: Stack) -> Resource | None:
     if any(map(is_unknown, names)) or not all(names):
         return None
     return stack.referred(group, ":".join(map(str, names)), "launchTemplate", TEMPLATE)
+
+
+def _check_version(machine: Resource, template: Resource) -> None:
+    """Raise UndeterminedError unless an instance starts from the latest version, which a template describes.
+
+    Without a version it starts from the default one (EC2 API, LaunchTemplateSpecification): the first, unless
+    the template says otherwise. A template that is created, or has no number, has one version.
+    """
+    wanted, latest = machine.raw("launchTemplate.version"), template.raw("latestVersion")
+    if is_unknown(template.id) and is_unknown(wanted):
+        return
+    asked = (machine.props.get("launchTemplate") or {}).get("version") or "$Default"
+    if asked == "$Default":
+        follows = template.props.get("updateDefaultVersion") is True
+        asked = "$Latest" if follows else template.raw("defaultVersion")
+    if is_unknown(latest) or latest is None:
+        changed = template.origin == "planned" and not is_unknown(template.id)
+        latest = "the one that this update makes" if changed else 1
+    asked = 1 if is_unknown(asked) or asked is None else asked
+    if asked != "$Latest" and str(asked) != str(latest):
+        raise UndeterminedError(f"it starts from version {asked} of its launch template, not from {latest}")
 
 
 def groups_of(template: Resource, stack: Stack) -> list[Resource]:

@@ -1,20 +1,28 @@
 """Trust policies: identities that may assume a role or use a service account."""
 
+import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
-from policies.catalog import CATALOG, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
+from policies.rules.identity.attribute_conditions import is_limited
+from policies.rules.identity.issuers import Issuer, issuer_of, subject_is_limited
 from policies.rules.identity.policy_documents import ROLE, Statement, statements
 from policies.stack import Stack
 
 _PROVIDER = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
 _MEMBERS = ("gcp:serviceaccount/iAMMember:IAMMember", "gcp:serviceaccount/iAMBinding:IAMBinding")
-_PUBLIC = ("allUsers", "allAuthenticatedUsers")
+# `principalSet://goog/public:all` is the newer name of allUsers (IAM, "Principal identifiers").
+_PUBLIC = ("allusers", "allauthenticatedusers", "principalset://goog/public:all")
 # Conditions on the account or resource that a service acts for; see "The confused deputy problem" in
 # the IAM User Guide.
 _OF_ACCOUNT = ("aws:sourceaccount", "aws:sourcearn", "aws:sourceorgid", "aws:sourceorgpaths")
 _CALLER = ("aws:principalorgid", "aws:principalorgpaths", "aws:principalarn", "aws:principalaccount")
 _ASSUMES = ("sts:assumerole", "sts:assumerolewithwebidentity", "sts:assumerolewithsaml")
+_WILD = re.compile(r"[*?]")
+_ACCOUNTLESS = ("s3",)
+"""Services whose ARNs have no account: their names are unique."""
 
 
 @CATALOG.rule_around(
@@ -24,18 +32,17 @@ _ASSUMES = ("sts:assumerole", "sts:assumerolewithwebidentity", "sts:assumerolewi
     "Without conditions, a service account of another team, a foreign repository, or a service on behalf"
     " of another account can assume the role.",
     "Condition it on subject and audience of the token, or on aws:SourceAccount of the service.",
+    ("CKV_AWS_358", "CKV_GCP_125"),
 )
 def trust_is_limited(trusting: Resource, stack: Stack) -> Iterator[Violation]:
     """Trust is limited to a subject and audience, or to an account."""
     props = trusting.props
     if trusting.kind == _PROVIDER:
-        if props.get("oidc") and not props.get("attributeCondition"):
-            message = "every identity of the issuer is accepted"
-            yield Violation(message, "attributeCondition")
+        yield from _provider(trusting)
     elif trusting.kind in _MEMBERS:
         members = props.get("members") or [props.get("member")]
         for member in members:
-            if member in _PUBLIC or str(member).endswith("/workloadIdentityPools/*"):
+            if str(member).lower() in _PUBLIC or str(member).endswith("/workloadIdentityPools/*"):
                 yield Violation(f"{member} may use the service account", "member")
             elif str(member).startswith("principalSet:") and str(member).endswith("/*"):
                 yield Violation("every identity of the pool may use the service account", "member")
@@ -45,30 +52,84 @@ def trust_is_limited(trusting: Resource, stack: Stack) -> Iterator[Violation]:
                 yield from _loose(one, stack.settings.deputies)
 
 
+def _provider(provider: Resource) -> Iterator[Violation]:
+    oidc, condition = provider.props.get("oidc"), provider.props.get("attributeCondition")
+    if not oidc:
+        raise NotApplicableError("it names the account, or the certificates, that it trusts")
+    if not condition:
+        yield Violation("every identity of the issuer is accepted", "attributeCondition")
+    elif not is_limited(
+        str(condition), provider.props.get("attributeMapping") or {}, str(oidc.get("issuerUri") or "")
+    ):
+        yield Violation("its condition also admits identities of strangers", "attributeCondition")
+
+
 def _loose(one: Statement, deputies: tuple[str, ...]) -> Iterator[Violation]:
-    limits = {key for operator, key, values in one.conditions() if _limits(operator, values)}
+    found = list(one.conditions())
+    limits = {key for operator, key, values in found if _limits(operator, key, values)}
     for kind, principal in one.principals:
-        if kind == "AWS" and principal == "*" and not limits & {*_CALLER, *_OF_ACCOUNT}:
+        if principal == "*" and kind != "Service" and not limits & {*_CALLER, *_OF_ACCOUNT}:
             yield Violation("every account of AWS may assume it", one.path)
-        elif kind == "Service" and principal in deputies and not limits & set(_OF_ACCOUNT):
+        elif kind == "Service" and _is_deputy(principal, deputies) and not limits & set(_OF_ACCOUNT):
             message = f"{principal} may assume it for any account"
             yield Violation(message, one.path, "Condition it on aws:SourceAccount.")
         elif kind == "Federated" and ":oidc-provider/" in principal:
-            for suffix, what in ((":sub", "subject"), (":aud", "audience")):
-                if not any(key.endswith(suffix) for key in limits):
-                    yield Violation(f"it has no condition on the {what} of {principal}", one.path)
+            yield from _federated(one, principal, found)
 
 
-def _limits(operator: str, values: tuple[str, ...]) -> bool:
-    """Return whether a condition limits the identities.
+def _is_deputy(principal: str, deputies: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(one, principal.lower()) for one in deputies)
 
-    `IfExists` and `ForAllValues` are true if the key is absent, `Not...` and a bare `*` for nearly all.
-    """
+
+def _federated(
+    one: Statement, provider: str, found: list[tuple[str, str, tuple[str, ...]]]
+) -> Iterator[Violation]:
+    issuer = issuer_of(provider)
+    for suffix, what in ((":sub", "subject"), (":aud", "audience")):
+        named = [(operator, values) for operator, key, values in found if key.endswith(suffix)]
+        if not any(
+            _names(operator, values, issuer if suffix == ":sub" else None) for operator, values in named
+        ):
+            given = ", ".join(value for _, values in named for value in values)
+            but = f" but {given}, which strangers satisfy" if given else ""
+            yield Violation(f"it has no condition on the {what} of {provider}{but}", one.path)
+
+
+def _names(operator: str, values: tuple[str, ...], issuer: Issuer | None) -> bool:
+    """Return whether a condition names audiences, or subjects of an issuer."""
+    if not _is_positive(operator) or not values:
+        return False
+    if issuer is None:
+        return all(value.strip("*?:") for value in values)
+    return all(subject_is_limited(issuer, value) for value in values)
+
+
+def _limits(operator: str, key: str, values: tuple[str, ...]) -> bool:
+    """Return whether a condition on an account or an organization limits the callers."""
+    return _is_positive(operator) and bool(values) and all(_is_named(key, one) for one in values)
+
+
+def _is_positive(operator: str) -> bool:
+    """`IfExists` and `ForAllValues` are true if the key is absent, `Not...` for nearly all."""
     quantifier, _, plain = operator.lower().rpartition(":")
     positive = plain in ("stringequals", "stringequalsignorecase", "stringlike", "arnequals", "arnlike")
-    return positive and quantifier != "forallvalues" and bool(values) and not any(map(_is_any, values))
+    return positive and quantifier != "forallvalues"
 
 
-def _is_any(value: str) -> bool:
-    """Every subject, every service account, every repository."""
-    return not value.removeprefix("system:serviceaccount").removeprefix("repo").strip("*:")
+def _is_named(key: str, value: str) -> bool:
+    """Return whether a value names one account, organization or bucket: strangers choose all other parts.
+
+    `arn:aws:iam::*:role/deployer` admits the role of that name in any account. Wildcards count in each
+    operator: in StringEquals they match no caller, so the condition is a mistake.
+    """
+    if not _WILD.search(value):
+        return bool(value.strip(":/"))
+    prefix = _WILD.split(value)[0]
+    if key.endswith("arn"):
+        _, _, service, _, account, *rest = [*value.split(":"), *[""] * 5]
+        if service in _ACCOUNTLESS and not account:
+            return "/" in _WILD.split(":".join(rest))[0]
+        return bool(account) and not _WILD.search(account)
+    if key.endswith(("orgid", "orgpaths")):
+        return bool(prefix.removeprefix("o-"))
+    return not key.endswith("account")

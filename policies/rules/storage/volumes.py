@@ -5,12 +5,13 @@ from typing import Any
 
 from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
+from policies.rules.pools import INSTANCE, template_of
 from policies.rules.properties import each, is_true
 from policies.stack import Stack
 
 _VOLUME, _CLASS = "aws:ebs/volume:Volume", "kubernetes:storage.k8s.io/v1:StorageClass"
 _TEMPLATE, _POOL = "aws:ec2/launchTemplate:LaunchTemplate", "aws:eks/nodeGroup:NodeGroup"
-_MACHINES = ("aws:ec2/instance:Instance", "aws:ec2/launchConfiguration:LaunchConfiguration")
+_MACHINES = (INSTANCE, "aws:ec2/launchConfiguration:LaunchConfiguration")
 _ROOTS = ("/dev/xvda", "/dev/sda1")
 _EBS = ("ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com", "kubernetes.io/aws-ebs")
 
@@ -39,7 +40,7 @@ def volumes_are_encrypted_and_deleted(source: Resource, stack: Stack) -> Iterato
         for path, volume in _volumes(source):
             yield from _judged(path, volume, default)
         if source.kind != _VOLUME and not default:
-            yield from _root(source)
+            yield from _root(source, stack)
 
 
 def _is_default(source: Resource, stack: Stack) -> bool:
@@ -84,15 +85,21 @@ def _judged(path: str, volume: Any, default: bool) -> Iterator[Violation]:
     yield Violation("it is not encrypted", f"{before}encrypted")
 
 
-def _root(source: Resource) -> Iterator[Violation]:
-    """The root volume: the image decides by default."""
+def _root(source: Resource, stack: Stack) -> Iterator[Violation]:
+    """The root volume: a launch template, which is judged itself, or the image decides by default."""
     if source.kind == _TEMPLATE:
-        devices = [one.get("deviceName") for _, one in each(source.props, "blockDeviceMappings")]
-        named = any(device in _ROOTS for device in devices)
+        named = _names_root(source)
     else:
         named = any(True for _ in each(source.props, "rootBlockDevice"))
+    if not named and source.kind == INSTANCE:
+        template = template_of(source, stack)
+        named = template is not None and _names_root(template)
     if named:
         return
     if source.props.get("imageId") or source.props.get("ami"):
         raise UndeterminedError("it is not known whether the root volume of its image is encrypted")
     yield Violation("the image defines the root volume, and images of AWS are not encrypted")
+
+
+def _names_root(template: Resource) -> bool:
+    return any(one.get("deviceName") in _ROOTS for _, one in each(template.props, "blockDeviceMappings"))

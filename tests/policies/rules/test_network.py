@@ -123,6 +123,55 @@ def test_a_foreign_subnet_cannot_be_judged() -> None:
     assert results("MLS-NET-06", made(POOL, "p", subnetIds=["subnet-elsewhere"])) == ["undetermined"]
 
 
+def in_subnet(public: bool, **auto_mode: Any) -> list[Resource]:
+    """A cluster of EKS whose subnet may give public addresses."""
+    compute = {"computeConfig": {"enabled": True, **auto_mode}} if auto_mode else {}
+    return [
+        made(CLUSTER, vpcConfig={"subnetIds": ["subnet"]}, **compute),
+        made(SUBNET, "subnet", mapPublicIpOnLaunch=public),
+    ]
+
+
+PRIVATE = {"privateClusterConfig": {"enablePrivateNodes": True}}
+ON_ITS_OWN = {"networkConfig": {"enablePrivateNodes": True}}
+DEFAULT_PATH = "privateClusterConfig.enablePrivateNodes"
+
+
+@pytest.mark.parametrize(
+    ("resources", "said"),
+    [
+        ([made(GKE, initialNodeCount=1)], f"fail {DEFAULT_PATH}"),
+        ([made(GKE, initialNodeCount=1, **PRIVATE)], "pass"),
+        ([made(GKE, initialNodeCount=1, removeDefaultNodePool=True)], "not-applicable"),
+        ([made(GKE, nodePools=[ON_ITS_OWN])], "pass"),
+        ([made(GKE, nodePools=[ON_ITS_OWN, {}])], "fail nodePools[1].networkConfig.enablePrivateNodes"),
+        (
+            [made(GKE, nodePools=[{"networkConfig": {"enablePrivateNodes": False}}], **PRIVATE)],
+            "fail nodePools[0].networkConfig.enablePrivateNodes",
+        ),
+        (
+            [
+                made(GKE, nodePools=[{"name": "p"}]),
+                made(NODE_POOL, "other", name="p", cluster="it", **ON_ITS_OWN),
+            ],
+            "not-applicable",
+        ),
+        ([made(GKE, enableAutopilot=True)], f"fail {DEFAULT_PATH}"),
+        ([made(GKE, enableAutopilot=True, **PRIVATE)], "pass"),
+        (
+            [made(GKE, removeDefaultNodePool=True, clusterAutoscaling={"enabled": True})],
+            f"fail {DEFAULT_PATH}",
+        ),
+        (in_subnet(True, nodePools=["general-purpose"]), "fail vpcConfig.subnetIds"),
+        (in_subnet(False, nodePools=["general-purpose"]), "pass"),
+        (in_subnet(True, nodePools=[]), "not-applicable"),
+        (in_subnet(True), "not-applicable"),
+    ],
+)
+def test_nodes_that_a_cluster_starts_itself(resources: list[Resource], said: str) -> None:
+    assert judged("MLS-NET-06", *resources)["it"] == said
+
+
 def test_a_template_that_asks_for_a_public_address() -> None:
     asking = made(TEMPLATE, "lt", networkInterfaces=[{"associatePublicIpAddress": "true"}])
     (found,) = ask("MLS-NET-06", asking)
