@@ -3,53 +3,34 @@
 from dataclasses import dataclass
 from typing import Any
 
-from policies.resource import Resource, UndeterminedError
+from policies.catalog import NotApplicableError
+from policies.resource import Resource
 from policies.rules.properties import each
 from policies.stack import Stack
 
 S3 = ("aws:s3/bucket:Bucket", "aws:s3/bucketV2:BucketV2")
-GCS = "gcp:storage/bucket:Bucket"
+GCS, DIRECTORY = "gcp:storage/bucket:Bucket", "aws:s3/directoryBucket:DirectoryBucket"
 _PURPOSE = ("name", "purpose", "content")
-LIFECYCLES = tuple(
-    f"aws:s3/bucketLifecycleConfiguration{generation}:BucketLifecycleConfiguration{generation}"
-    for generation in ("", "V2")
-)
-LOG_TARGET = "only the log delivery service writes to it"
+
+
+def kinds_of(name: str) -> tuple[str, str]:
+    """The types with a name such as `bucketVersioning`, also with V2."""
+    head = f"{name[0].upper()}{name[1:]}"
+    return f"aws:s3/{name}:{head}", f"aws:s3/{name}V2:{head}V2"
 
 
 def settings_of(bucket: Resource, stack: Stack, name: str) -> list[Resource]:
     """The resources of a type such as `bucketVersioning`, also with V2, of a bucket."""
-    kinds = [
-        f"aws:s3/{name}{generation}:{name[0].upper()}{name[1:]}{generation}" for generation in ("", "V2")
-    ]
-    return [user for kind in kinds for user in stack.users(bucket, kind, "bucket")]
+    return [user for kind in kinds_of(name) for user in stack.users(bucket, kind, "bucket")]
 
 
-def is_log_target(bucket: Resource, stack: Stack) -> bool:
-    """Return whether it receives the access logs of another bucket."""
-    for kind in ("aws:s3/bucketLogging:BucketLogging", "aws:s3/bucketLoggingV2:BucketLoggingV2"):
-        if any(stack.users(bucket, kind, "targetBucket")):
-            return True
-    targets, unknown = stack.once(_log_targets)
-    if unknown and bucket.urn not in targets:
-        raise unknown
-    return bucket.urn in targets
+def check_elsewhere(setting: Resource, stack: Stack) -> None:
+    """Raise NotApplicableError if the bucket of a setting is in the stack: it is judged with all of them.
 
-
-def _log_targets(stack: Stack) -> tuple[set[str], UndeterminedError | None]:
-    """Log targets in inline settings, and the error of unknown ones."""
-    found: set[str] = set()
-    unknown: UndeterminedError | None = None
-    for other in stack.all(*S3):
-        for key in ("logging", "loggings"):
-            for path, logging in each(other.props, key):
-                try:
-                    target = stack.referred(other, logging.get("targetBucket"), path.partition("[")[0], *S3)
-                except UndeterminedError as error:
-                    unknown = unknown or error
-                else:
-                    found |= {target.urn} if target else set()
-    return found, unknown
+    Raises UndeterminedError if that is not known.
+    """
+    if stack.target(setting, "bucket", *S3, DIRECTORY, GCS) is not None:
+        raise NotApplicableError("its bucket is judged")
 
 
 def is_website(bucket: Resource, stack: Stack) -> bool:
@@ -80,16 +61,17 @@ def is_versioned(bucket: Resource, stack: Stack) -> bool:
         return True
     own = settings_of(bucket, stack, "bucketVersioning")
     if own:
-        return any(
-            found.get("status") == "Enabled"
-            for one in own
-            for _, found in each(one.props, "versioningConfiguration")
-        )
+        return any(map(enables_versions, own))
     return any(
         found.get("enabled") is True
         for key in ("versioning", "versionings")
         for _, found in each(bucket.props, key)
     )
+
+
+def enables_versions(setting: Resource) -> bool:
+    """Return whether a BucketVersioning enables versions."""
+    return any(one.get("status") == "Enabled" for _, one in each(setting.props, "versioningConfiguration"))
 
 
 @dataclass(frozen=True)
@@ -106,17 +88,20 @@ class LifecycleRule:
 
 
 def lifecycle(bucket: Resource, stack: Stack) -> list[LifecycleRule]:
-    """The enabled rules of a bucket, or of a lifecycle configuration whose bucket is elsewhere."""
+    """The enabled rules of a bucket."""
     if bucket.kind == GCS:
         return [_of_gcs(rule) for _, rule in each(bucket.props, "lifecycleRules")]
-    own = (
-        [bucket] if bucket.kind in LIFECYCLES else settings_of(bucket, stack, "bucketLifecycleConfiguration")
-    )
+    own = settings_of(bucket, stack, "bucketLifecycleConfiguration")
     if own:
-        rules = [rule for one in own for _, rule in each(one.props, "rules")]
-        return [_of_configuration(rule) for rule in rules if rule.get("status") == "Enabled"]
+        return [rule for one in own for rule in configured(one)]
     inline = [rule for _, rule in each(bucket.props, "lifecycleRules")]
     return [_of_inline(rule) for rule in inline if rule.get("enabled") is True]
+
+
+def configured(setting: Resource) -> list[LifecycleRule]:
+    """The enabled rules of a BucketLifecycleConfiguration, which has all of those of its bucket."""
+    rules = (rule for _, rule in each(setting.props, "rules"))
+    return [_of_configuration(rule) for rule in rules if rule.get("status") == "Enabled"]
 
 
 def _of_configuration(rule: Any) -> LifecycleRule:

@@ -3,13 +3,19 @@
 _OLD = (
     *("bucket", "bucketLogging", "bucketVersioning", "bucketServerSideEncryptionConfiguration"),
     *("bucketLifecycleConfiguration", "bucketReplicationConfig", "bucketPublicAccessBlock"),
-    "bucketWebsiteConfiguration",
+    *("bucketWebsiteConfiguration", "bucketAcl", "bucketPolicy"),
 )
 ABSENT = frozenset(
     (
         # Older names, and other forms of rules and attachments.
         *(f"aws:s3/{name}V2:{name[0].upper()}{name[1:]}V2" for name in _OLD),
         "aws:alb/loadBalancer:LoadBalancer",
+        "aws:applicationloadbalancing/loadBalancer:LoadBalancer",
+        "aws:elasticloadbalancing/loadBalancer:LoadBalancer",
+        # Blocks of public access and the logs of buckets, which are read, say what these allow.
+        "aws:elb/loadBalancer:LoadBalancer",
+        "aws:s3/bucketAcl:BucketAcl",
+        "aws:s3/bucketPolicy:BucketPolicy",
         "aws:dynamodb/tableReplica:TableReplica",
         "aws:ec2/securityGroupRule:SecurityGroupRule",
         "aws:iam/policyAttachment:PolicyAttachment",
