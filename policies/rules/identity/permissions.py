@@ -1,6 +1,6 @@
 """Permissions of identities."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -14,6 +14,7 @@ from policies.rules.identity.policy_documents import (
     ROLE_POLICY,
     Grant,
     Statement,
+    bindings,
     grants,
     managed_name,
     statements,
@@ -27,6 +28,14 @@ _ATTACHMENTS = (
     *(ROLE_ATTACHMENT, ATTACHMENT, "aws:iam/userPolicyAttachment:UserPolicyAttachment"),
     "aws:iam/groupPolicyAttachment:GroupPolicyAttachment",
 )
+# All policies of an identity, and those of a permission set, which becomes a role in each account.
+_LISTS = tuple(
+    f"aws:iam/{one}PolicyAttachmentsExclusive:{one.capitalize()}PolicyAttachmentsExclusive"
+    for one in ("role", "user", "group")
+)
+_SET_POLICY = "aws:ssoadmin/permissionSetInlinePolicy:PermissionSetInlinePolicy"
+_SET_ATTACHMENT = "aws:ssoadmin/managedPolicyAttachment:ManagedPolicyAttachment"
+_GOOGLE_POLICIES = tuple(f"gcp:{one}/iAMPolicy:IAMPolicy" for one in ("projects", "folder", "organizations"))
 _GOOGLE = tuple(
     f"gcp:{level}/{form}:{form[0].upper()}{form[1:]}"
     for level in ("projects", "folder", "organizations")
@@ -42,7 +51,10 @@ _OWNERS = ("roles/owner", "roles/editor")
 @CATALOG.rule_around(
     "MLS-IAM-01",
     "critical",
-    (POLICY, ROLE_POLICY, *_OTHERS, ROLE, *_ATTACHMENTS, *_GOOGLE),
+    (
+        *(POLICY, ROLE_POLICY, *_OTHERS, ROLE, *_ATTACHMENTS, *_LISTS, _SET_POLICY, _SET_ATTACHMENT),
+        *(*_GOOGLE, *_GOOGLE_POLICIES),
+    ),
     "An attacker with such an identity controls the account: every dataset, every key, every log.",
     "Name the actions and resources that are needed; in Google Cloud, take a predefined role.",
     ("CKV_AWS_62", "CKV_AWS_274"),
@@ -53,24 +65,38 @@ def no_policy_allows_everything(source: Resource, stack: Stack) -> Iterator[Viol
     if source.kind in _GOOGLE:
         if _is_of_the_stack(source) or props.get("role") not in _OWNERS:
             return
-        members = [str(one) for one in props.get("members") or [props.get("member")]]
-        # The service agent of Google has this role in every project, and needs it for deployments.
-        if not all(one.endswith(_GOOGLES_OWN) for one in members):
+        if _has_others(props.get("members") or [props.get("member")]):
             yield Violation(f"{props['role']} may change everything", "role")
-    elif source.kind in _ATTACHMENTS:
-        if (name := managed_name(props.get("policyArn"))) in _EVERYTHING:
-            yield Violation(f"{name} is attached", "policyArn")
-    elif source.kind == ROLE:
+    elif source.kind in _GOOGLE_POLICIES:
+        for path, binding in bindings(props.get("policyData"), "policyData"):
+            if binding.get("role") in _OWNERS and _has_others(binding.get("members") or ()):
+                yield Violation(f"{binding['role']} may change everything", f"{path}.role")
+    elif source.kind in (*_ATTACHMENTS, *_LISTS, _SET_ATTACHMENT, ROLE):
+        yield from _attached(props)
         for path, inline in each(props, "inlinePolicies"):
             yield from _everything(statements(inline.get("policy"), f"{path}.policy"))
-        for index, value in enumerate(props.get("managedPolicyArns") or ()):
-            if (name := managed_name(value)) in _EVERYTHING:
-                yield Violation(f"{name} is attached", f"managedPolicyArns[{index}]")
+    elif source.kind == _SET_POLICY:
+        yield from _everything(statements(props.get("inlinePolicy"), "inlinePolicy"))
     else:
         found = list(_everything(statements(props.get("policy"), "policy")))
         if found and source.kind == POLICY and _only_bounds(source, stack):
             raise NotApplicableError("it is a permissions boundary, which grants nothing")
         yield from found
+
+
+def _has_others(members: Iterable[Any]) -> bool:
+    """The service agent of Google has these roles in every project, and needs them for deployments."""
+    return not all(str(one).endswith(_GOOGLES_OWN) for one in members)
+
+
+def _attached(props: Any) -> Iterator[Violation]:
+    for key in ("policyArn", "managedPolicyArn"):
+        if (name := managed_name(props.get(key))) in _EVERYTHING:
+            yield Violation(f"{name} is attached", key)
+    for key in ("policyArns", "managedPolicyArns"):
+        for index, value in enumerate(props.get(key) or ()):
+            if (name := managed_name(value)) in _EVERYTHING:
+                yield Violation(f"{name} is attached", f"{key}[{index}]")
 
 
 def _is_of_the_stack(binding: Resource) -> bool:

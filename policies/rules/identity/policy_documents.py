@@ -101,6 +101,15 @@ def statements(document: Any, path: str) -> list[Statement]:
     return [_read(one, f"{path}.Statement[{i}]") for i, one in enumerate(found) if isinstance(one, dict)]
 
 
+def bindings(document: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(path, binding) of a policy of Google Cloud. Raises UndeterminedError if it is unknown or invalid."""
+    try:
+        found = json.loads(document or "{}").get("bindings") or ()
+    except (TypeError, ValueError, AttributeError):
+        raise UndeterminedError(f"{path} is not a policy in JSON") from None
+    yield from ((f"{path}.bindings[{i}]", one) for i, one in enumerate(found) if isinstance(one, dict))
+
+
 def _read(one: Mapping[str, Any], path: str) -> Statement:
     allows = one.get("Effect") == "Allow"
     # IAM User Guide, NotPrincipal: an Allow is for everyone else, also for anonymous users.

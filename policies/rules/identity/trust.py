@@ -1,17 +1,19 @@
 """Trust policies: identities that may assume a role or use a service account."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from typing import Any
 
 from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.identity.attribute_conditions import is_limited
 from policies.rules.identity.issuers import Issuer, issuer_of, subject_is_limited
-from policies.rules.identity.policy_documents import ROLE, Statement, statements
+from policies.rules.identity.policy_documents import ROLE, Statement, bindings, statements
 from policies.stack import Stack
 
 _PROVIDER = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
+_POLICY = "gcp:serviceaccount/iAMPolicy:IAMPolicy"
 _MEMBERS = ("gcp:serviceaccount/iAMMember:IAMMember", "gcp:serviceaccount/iAMBinding:IAMBinding")
 # `principalSet://goog/public:all` is the newer name of allUsers (IAM, "Principal identifiers").
 _PUBLIC = ("allusers", "allauthenticatedusers", "principalset://goog/public:all")
@@ -28,7 +30,7 @@ _ACCOUNTLESS = ("s3",)
 @CATALOG.rule_around(
     "MLS-IAM-04",
     "high",
-    (ROLE, _PROVIDER, *_MEMBERS),
+    (ROLE, _PROVIDER, *_MEMBERS, _POLICY),
     "Without conditions, a service account of another team, a foreign repository, or a service on behalf"
     " of another account can assume the role.",
     "Condition it on subject and audience of the token, or on aws:SourceAccount of the service.",
@@ -39,17 +41,23 @@ def trust_is_limited(trusting: Resource, stack: Stack) -> Iterator[Violation]:
     props = trusting.props
     if trusting.kind == _PROVIDER:
         yield from _provider(trusting)
+    elif trusting.kind == _POLICY:
+        for path, binding in bindings(props.get("policyData"), "policyData"):
+            yield from _public(binding.get("members") or (), f"{path}.members")
     elif trusting.kind in _MEMBERS:
-        members = props.get("members") or [props.get("member")]
-        for member in members:
-            if str(member).lower() in _PUBLIC or str(member).endswith("/workloadIdentityPools/*"):
-                yield Violation(f"{member} may use the service account", "member")
-            elif str(member).startswith("principalSet:") and str(member).endswith("/*"):
-                yield Violation("every identity of the pool may use the service account", "member")
+        yield from _public(props.get("members") or [props.get("member")], "member")
     else:
         for one in statements(props.get("assumeRolePolicy"), "assumeRolePolicy"):
             if one.allows and any(map(one.allows_action, _ASSUMES)):
                 yield from _loose(one, stack.settings.deputies)
+
+
+def _public(members: Iterable[Any], path: str) -> Iterator[Violation]:
+    for member in members:
+        if str(member).lower() in _PUBLIC or str(member).endswith("/workloadIdentityPools/*"):
+            yield Violation(f"{member} may use the service account", path)
+        elif str(member).startswith("principalSet:") and str(member).endswith("/*"):
+            yield Violation("every identity of the pool may use the service account", path)
 
 
 def _provider(provider: Resource) -> Iterator[Violation]:

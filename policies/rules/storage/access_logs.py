@@ -75,9 +75,12 @@ def _chooses(selector: Any, bucket: Resource) -> bool:
 def _on_google(bucket: Resource, stack: Stack) -> bool:
     if any(one.get("logBucket") for _, one in bucket.items("logging")):
         return True
-    return any(
-        one.get("logType") == "DATA_READ"
+    reads = [
+        one
         for config in stack.all(*_AUDIT)
         if config.props.get("service") in _STORAGE
         for _, one in config.items("auditLogConfigs")
-    )
+        if one.get("logType") == "DATA_READ"
+    ]
+    # Configurations of one service are joined, with the members that each exempts (IAM API, AuditConfig).
+    return bool(reads) and not any(one.get("exemptedMembers") for one in reads)

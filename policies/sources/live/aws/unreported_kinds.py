@@ -20,6 +20,11 @@ ABSENT = frozenset(
         "aws:ec2/securityGroupRule:SecurityGroupRule",
         "aws:iam/policyAttachment:PolicyAttachment",
         "aws:iam/rolePolicyAttachmentsExclusive:RolePolicyAttachmentsExclusive",
+        "aws:iam/userPolicyAttachmentsExclusive:UserPolicyAttachmentsExclusive",
+        "aws:iam/groupPolicyAttachmentsExclusive:GroupPolicyAttachmentsExclusive",
+        # A permission set is a role in each account that it is assigned to.
+        "aws:ssoadmin/managedPolicyAttachment:ManagedPolicyAttachment",
+        "aws:ssoadmin/permissionSetInlinePolicy:PermissionSetInlinePolicy",
         # A copy is a snapshot or an image, without a reference to its source.
         "aws:ebs/snapshotCopy:SnapshotCopy",
         "aws:ec2/amiCopy:AmiCopy",

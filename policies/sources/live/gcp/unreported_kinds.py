@@ -7,6 +7,18 @@ ABSENT = frozenset(
         "gcp:folder/iAMMember:IAMMember",
         "gcp:organizations/iAMMember:IAMMember",
         "gcp:serviceaccount/iAMMember:IAMMember",
+        # A policy is all bindings together.
+        "gcp:projects/iAMPolicy:IAMPolicy",
+        "gcp:folder/iAMPolicy:IAMPolicy",
+        "gcp:organizations/iAMPolicy:IAMPolicy",
+        "gcp:serviceaccount/iAMPolicy:IAMPolicy",
+        # A bucket is judged by its prevention of public access.
+        "gcp:storage/bucketIAMMember:BucketIAMMember",
+        "gcp:storage/bucketIAMBinding:BucketIAMBinding",
+        "gcp:storage/bucketACL:BucketACL",
+        "gcp:storage/bucketAccessControl:BucketAccessControl",
+        "gcp:storage/defaultObjectACL:DefaultObjectACL",
+        "gcp:storage/defaultObjectAccessControl:DefaultObjectAccessControl",
     )
 )
 UNREPORTED = {

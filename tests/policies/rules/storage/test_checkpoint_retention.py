@@ -93,6 +93,12 @@ def test_google_writes_reads_down_where_an_audit_configuration_says_so() -> None
     audit = Resource("gcp:projects/iAMAuditConfig:IAMAuditConfig", "a", "a", props=config)
     assert results("MLS-STO-13", bucket, audit) == {"pass"}
     assert results("MLS-STO-13", bucket) == {"fail"}
+    # Members that any configuration exempts leave no log.
+    exempt = {"logType": "DATA_READ", "exemptedMembers": ["serviceAccount:a@p.iam.gserviceaccount.com"]}
+    every = {"service": "allServices", "auditLogConfigs": [exempt]}
+    other = Resource("gcp:projects/iAMAuditConfig:IAMAuditConfig", "e", "e", props=every)
+    assert results("MLS-STO-13", bucket, other) == {"fail"}
+    assert results("MLS-STO-13", bucket, audit, other) == {"fail"}
 
 
 def budget(*filters: Any, **props: Any) -> Resource:
