@@ -72,6 +72,11 @@ A rule that needs a secret, or a value that is known only after the deployment, 
 the value. It never passes. Secrets are never read. Events of a preview (PULUMI_ENABLE_STREAMING_JSON_PREVIEW)
 have no references between resources, so more is undetermined with them than with the document.
 
+A rule judges what the cloud does with a document, in any notation: lists of exceptions, wildcards, letter
+case, empty blocks, settings of another resource. [ADR 84](../adr/0084-rules-judge-what-a-document-means.md)
+has the verdicts that changed. A setting of a resource that is not in the stack is judged by itself; what a
+resource elsewhere decides is undetermined.
+
 Rules for stacks **for training** do not apply to other stacks: those without accelerators (in machines of the
 stack, or in requests of its pods), job queues, training operators and training jobs. If the decision needs an
 unknown machine type, such a rule is undetermined.

@@ -1,4 +1,4 @@
-"""Which identities the attribute condition of a workload identity provider admits."""
+"""Identities that the attribute condition of a workload identity provider admits."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.resource import UndeterminedError
-from policies.rules.identity.cel import OPEN, CelError, Expression, constant, parse, path, with_names
+from policies.rules.identity.cel import OPEN, CelError, CelNode, constant, parse, path, with_names
 from policies.rules.identity.issuers import Issuer, issuer_of
 
 Verdict = bool | None
-"""Whether identities are limited; None if it is not known."""
+"""Identities are limited or not; None if it is not known."""
 _TRANSPARENT = ("call:lowerAscii", "call:upperAscii", "call:trim", "call:string")
 # Values of tokens of strangers: a pattern that matches one of them limits nothing.
 _STRANGERS = ("", "x", "stranger/project", "repo:stranger/project:ref:refs/heads/main", "0123456789")
@@ -33,44 +33,44 @@ def is_limited(condition: str, mapping: Mapping[str, Any], issuer: str) -> bool:
     return verdict
 
 
-def _mapped(node: Expression, names: Mapping[str, Expression]) -> Expression:
+def _mapped(node: CelNode, names: Mapping[str, CelNode]) -> CelNode:
     """The condition in claims of the token: `attribute.x` and `google.x` by their mapping."""
     found = names.get(".".join(path(node)))
     if found is not None:
         return found
-    return Expression(node.kind, tuple(_mapped(part, names) for part in node.parts), node.value)
+    return CelNode(node.kind, tuple(_mapped(part, names) for part in node.parts), node.value)
 
 
 @dataclass(frozen=True)
 class _Condition:
     issuer: Issuer
 
-    def limits(self, node: Expression, wanted: bool = True) -> Verdict:
-        """Whether the identities with this value of an expression are limited."""
+    def limits(self, node: CelNode, wanted: bool = True) -> Verdict:
+        """Return whether the identities with this value of an expression are limited."""
         known = constant(node)
         if known is not OPEN:
             return bool(known) is not wanted
         return _BY_KIND.get(node.kind, _Condition.unknown)(self, node, wanted)
 
-    def unknown(self, node: Expression, wanted: bool) -> Verdict:
+    def unknown(self, node: CelNode, wanted: bool) -> Verdict:
         # A claim alone, such as email_verified, is of anybody.
         return False if path(node) or not wanted else None
 
-    def inverse(self, node: Expression, wanted: bool) -> Verdict:
+    def inverse(self, node: CelNode, wanted: bool) -> Verdict:
         return self.limits(node.parts[0], not wanted)
 
-    def both(self, node: Expression, wanted: bool) -> Verdict:
+    def both(self, node: CelNode, wanted: bool) -> Verdict:
         return (_any if wanted else _all)(self.limits(part, wanted) for part in node.parts)
 
-    def either(self, node: Expression, wanted: bool) -> Verdict:
+    def either(self, node: CelNode, wanted: bool) -> Verdict:
         return (_all if wanted else _any)(self.limits(part, wanted) for part in node.parts)
 
-    def choice(self, node: Expression, wanted: bool) -> Verdict:
+    def choice(self, node: CelNode, wanted: bool) -> Verdict:
         if_, then, else_ = node.parts
         first = _any([self.limits(if_, True), self.limits(then, wanted)])
         return _all([first, _any([self.limits(if_, False), self.limits(else_, wanted)])])
 
-    def equal(self, node: Expression, wanted: bool) -> Verdict:
+    def equal(self, node: CelNode, wanted: bool) -> Verdict:
         same = (node.kind == "==") is wanted
         for one, other in (node.parts, node.parts[::-1]):
             value = constant(other)
@@ -80,7 +80,7 @@ class _Condition:
                 return same and self.named(one, value)
         return False  # of two claims, an identity has any pair
 
-    def within(self, node: Expression, wanted: bool) -> Verdict:
+    def within(self, node: CelNode, wanted: bool) -> Verdict:
         one, many = node.parts
         if not wanted:
             return False
@@ -88,9 +88,9 @@ class _Condition:
             return self.named(many, constant(one))
         if many.kind != "list":
             return None
-        return _all(self.equal(Expression("==", (one, item)), True) for item in many.parts)
+        return _all(self.equal(CelNode("==", (one, item)), True) for item in many.parts)
 
-    def text(self, node: Expression, wanted: bool) -> Verdict:
+    def text(self, node: CelNode, wanted: bool) -> Verdict:
         if not wanted or node.kind in ("call:endsWith", "call:contains"):
             # The beginning of a claim names its organization; of an issuer of its own, any part may.
             return wanted and not self.issuer.shared and bool(_text(node)) and self._is_claim(node.parts[0])
@@ -120,7 +120,7 @@ class _Condition:
             text = text[:-1]
         return self.issuer.names(claim, text, whole=rest == "$")
 
-    def member(self, node: Expression, wanted: bool) -> Verdict:
+    def member(self, node: CelNode, wanted: bool) -> Verdict:
         """`LIST.exists(NAME, CONDITION)`; `all` holds for an empty list of claims."""
         if len(node.parts) != 3 or not path(node.parts[1]) or not wanted:
             return None
@@ -131,8 +131,8 @@ class _Condition:
             return _any(found) if many.kind == "list" else False
         return _all(found)
 
-    def named(self, node: Expression, value: Any) -> Verdict:
-        """Whether an expression of claims with this value is of a named organization."""
+    def named(self, node: CelNode, value: Any) -> Verdict:
+        """Return whether claims with this value are of a named organization."""
         text = str(int(value)) if isinstance(value, float) else str(value if value is not None else "")
         claim = _claim(node)
         if claim:
@@ -143,11 +143,11 @@ class _Condition:
                 return bool(text) and self.issuer.names(claim, text + mark, whole=False)
         return None if self.issuer.shared else bool(text)
 
-    def _is_claim(self, node: Expression) -> bool:
+    def _is_claim(self, node: CelNode) -> bool:
         return self.issuer.names(_claim(node), "x", whole=True)
 
 
-_BY_KIND: Mapping[str, Callable[[_Condition, Expression, bool], Verdict]] = {
+_BY_KIND: Mapping[str, Callable[[_Condition, CelNode, bool], Verdict]] = {
     "not": _Condition.inverse,
     "&&": _Condition.both,
     "||": _Condition.either,
@@ -163,12 +163,12 @@ _BY_KIND: Mapping[str, Callable[[_Condition, Expression, bool], Verdict]] = {
 }
 
 
-def _text(node: Expression) -> str:
+def _text(node: CelNode) -> str:
     value = constant(node.parts[-1]) if len(node.parts) == 2 else ""
     return value if isinstance(value, str) else ""
 
 
-def _claim(node: Expression) -> str:
+def _claim(node: CelNode) -> str:
     """The claim of `assertion.CLAIM`, or an attribute without mapping, under its own name."""
     while node.kind in _TRANSPARENT:
         node = node.parts[0]

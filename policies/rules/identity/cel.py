@@ -27,15 +27,15 @@ class CelError(Exception):
 
 
 @dataclass(frozen=True)
-class Expression:
+class CelNode:
     """A node: `kind` is value, name, list, not, an operator, `?`, `call:NAME`, `index`, or `field:NAME`."""
 
     kind: str
-    parts: tuple["Expression", ...] = ()
+    parts: tuple["CelNode", ...] = ()
     value: Any = None
 
 
-def parse(text: str) -> Expression:
+def parse(text: str) -> CelNode:
     """The expression of a text. Raises CelError if it is none."""
     tokens: list[tuple[str, str]] = []
     position = 0
@@ -66,41 +66,41 @@ class _Reader:
         if not self.take(mark):
             raise CelError(f"{mark} is missing")
 
-    def whole(self) -> Expression:
+    def whole(self) -> CelNode:
         first = self.binary(0)
         if not self.take("?"):
             return first
         then = self.binary(0)
         self.need(":")
-        return Expression("?", (first, then, self.whole()))
+        return CelNode("?", (first, then, self.whole()))
 
-    def binary(self, level: int) -> Expression:
+    def binary(self, level: int) -> CelNode:
         if level == len(_BINARY):
             return self.unary()
         left = self.binary(level + 1)
         while mark := self.take(*_BINARY[level]):
-            left = Expression(mark, (left, self.binary(level + 1)))
+            left = CelNode(mark, (left, self.binary(level + 1)))
         return left
 
-    def unary(self) -> Expression:
+    def unary(self) -> CelNode:
         if self.take("!"):
-            return Expression("not", (self.unary(),))
+            return CelNode("not", (self.unary(),))
         if self.take("-"):
-            return Expression("-", (Expression("value", value=0), self.unary()))
+            return CelNode("-", (CelNode("value", value=0), self.unary()))
         return self.member()
 
-    def member(self) -> Expression:
+    def member(self) -> CelNode:
         made = self.primary()
         while mark := self.take(".", "["):
             if mark == "[":
-                made = Expression("index", (made, self.whole()))
+                made = CelNode("index", (made, self.whole()))
                 self.need("]")
             else:
                 name = self.name()
                 if self.take("("):
-                    made = Expression(f"call:{name}", (made, *self.listed(")")), True)
+                    made = CelNode(f"call:{name}", (made, *self.listed(")")), True)
                 else:
-                    made = Expression(f"field:{name}", (made,))
+                    made = CelNode(f"field:{name}", (made,))
         return made
 
     def name(self) -> str:
@@ -108,13 +108,13 @@ class _Reader:
             raise CelError("a name is missing")
         return self.tokens.pop(0)[1]
 
-    def primary(self) -> Expression:
+    def primary(self) -> CelNode:
         if self.take("("):
             made = self.whole()
             self.need(")")
             return made
         if self.take("["):
-            return Expression("list", tuple(self.listed("]")))
+            return CelNode("list", tuple(self.listed("]")))
         if not self.tokens:
             raise CelError("it ends too early")
         kind, text = self.tokens.pop(0)
@@ -122,11 +122,11 @@ class _Reader:
             raise CelError(text)
         if kind == "name" and text not in _WORDS:
             called = self.take("(")
-            made = Expression(f"call:{text}", tuple(self.listed(")"))) if called else None
-            return made or Expression("name", value=text)
-        return Expression("value", value=_literal(kind, text))
+            made = CelNode(f"call:{text}", tuple(self.listed(")"))) if called else None
+            return made or CelNode("name", value=text)
+        return CelNode("value", value=_literal(kind, text))
 
-    def listed(self, end: str) -> Iterator[Expression]:
+    def listed(self, end: str) -> Iterator[CelNode]:
         if self.take(end):
             return
         while True:
@@ -149,7 +149,7 @@ OPEN = object()
 """Stands for a value that depends on the token."""
 
 
-def constant(node: Expression) -> Any:
+def constant(node: CelNode) -> Any:
     """The value of an expression without claims; OPEN if a claim, or an unknown function, decides it."""
     if node.kind == "value":
         return node.value
@@ -167,7 +167,7 @@ def constant(node: Expression) -> Any:
         return OPEN
 
 
-def _is_same(node: Expression) -> bool:
+def _is_same(node: CelNode) -> bool:
     """Return whether a comparison is of an expression with itself, or with a list that contains it."""
     left, right = node.parts
     if node.kind == "in":
@@ -205,14 +205,14 @@ _FOLDED: Mapping[str, Any] = {
 }
 
 
-def with_names(node: Expression, names: Mapping[str, Expression]) -> Expression:
+def with_names(node: CelNode, names: Mapping[str, CelNode]) -> CelNode:
     """The expression with other expressions instead of names."""
     if node.kind == "name":
         return names.get(node.value, node)
-    return Expression(node.kind, tuple(with_names(part, names) for part in node.parts), node.value)
+    return CelNode(node.kind, tuple(with_names(part, names) for part in node.parts), node.value)
 
 
-def path(node: Expression) -> Sequence[str]:
+def path(node: CelNode) -> Sequence[str]:
     """The names of `assertion.a['b']`; empty for an expression that is no such path."""
     if node.kind == "name":
         return (node.value,)

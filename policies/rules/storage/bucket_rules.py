@@ -130,7 +130,7 @@ def buckets_clean_up(bucket: Resource, stack: Stack) -> Iterator[Violation]:
 def _rests(
     bucket: Resource, rules: list[LifecycleRule], stack: Stack, path: str = "lifecycleRules"
 ) -> Iterator[Violation]:
-    """What the rules of a bucket leave, or those of a setting, whose bucket's versions are not known."""
+    """Violations by the rules of a bucket, or of a setting, where versions are not known."""
     most, known = stack.settings.abort_uploads_after_days, bucket.kind not in _LIFECYCLE
     aborts = [rule.abort_days for rule in rules if rule.whole and rule.abort_days is not None]
     if not aborts:

@@ -68,7 +68,7 @@ def _off(blocks: list[Resource]) -> Iterator[Violation]:
 
 
 def _opening(setting: Resource, stack: Stack) -> Iterator[Violation]:
-    """How a setting opens a bucket that is not in the stack."""
+    """Violations by a setting of a bucket that is not in the stack."""
     props = setting.props
     if setting.kind in _OWN_BLOCK:
         yield from _off([setting, *stack.all(_ACCOUNT)])
