@@ -91,6 +91,17 @@ def test_where_nodes_are_may_be_decided_already(machines: Resource, expected: st
     assert results("MLS-NET-10", machines) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("machine", "expected"),
+    [("a3-megagpu-8g", "fail nodePools[1].placementPolicy.type"), ("e2-medium", "not-applicable")],
+)
+def test_pools_inside_of_a_cluster_are_close_too(machine: str, expected: str) -> None:
+    gpus = {"nodeConfig": {"machineType": machine, "gvnic": {"enabled": True}}, "nodeCount": 4}
+    small = {"nodeConfig": {"machineType": "e2-medium"}, "nodeCount": 4}
+    assert judged("MLS-NET-10", made(GKE, nodePools=[small, gpus])) == {"it": expected}
+    assert judged("MLS-NET-10", made(GKE, removeDefaultNodePool=True)) == {"it": "not-applicable"}
+
+
 def test_what_is_placed_already_still_needs_its_network_card() -> None:
     found = ask("MLS-NET-10", pool({**RESERVED, "gvnic": {}}))
     assert [(one.result, one.path) for one in found] == [
