@@ -84,10 +84,8 @@ class _Condition:
         one, many = node.parts
         if not wanted:
             return False
-        if constant(one) is not OPEN:
-            return self.named(many, constant(one))
         if many.kind != "list":
-            return None
+            return None if constant(one) is OPEN else self.named(many, constant(one))
         return _all(self.equal(CelNode("==", (one, item)), True) for item in many.parts)
 
     def text(self, node: CelNode, wanted: bool) -> Verdict:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<text>r?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))|(?P<number>\d+(?:\.\d+)?)u?"""
+    r"""(?:\s|//[^\n]*)*(?:(?P<text>r?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))|(?P<number>\d+(?:\.\d+)?)u?"""
     r"""|(?P<name>[A-Za-z_]\w*)|(?P<mark>\|\||&&|[=!<>]=|[-<>!()\[\]{}.,?:+*/%]))"""
 )
 _BINARY = (
@@ -39,7 +39,7 @@ def parse(text: str) -> CelNode:
     """The expression of a text. Raises CelError if it is none."""
     tokens: list[tuple[str, str]] = []
     position = 0
-    while text[position:].strip():
+    while re.sub(r"//[^\n]*", "", text[position:]).strip():
         found = _TOKEN.match(text, position)
         if not found:
             raise CelError(text[position:])

@@ -22,6 +22,10 @@ _PUBLIC = ("allusers", "allauthenticatedusers", "principalset://goog/public:all"
 _OF_ACCOUNT = ("aws:sourceaccount", "aws:sourcearn", "aws:sourceorgid", "aws:sourceorgpaths")
 _CALLER = ("aws:principalorgid", "aws:principalorgpaths", "aws:principalarn", "aws:principalaccount")
 _ASSUMES = ("sts:assumerole", "sts:assumerolewithwebidentity", "sts:assumerolewithsaml")
+# Providers without an ARN serve the applications of all (IAM User Guide, "Create a role for OpenID Connect
+# federation": condition keys of Amazon Cognito, Login with Amazon, Facebook and Google).
+_WEB = ("cognito-identity.amazonaws.com", "accounts.google.com", "www.amazon.com", "graph.facebook.com")
+_APPLICATION = (":aud", ":app_id")
 _WILD = re.compile(r"[*?]")
 _ACCOUNTLESS = ("s3",)
 """Services whose ARNs have no account: their names are unique."""
@@ -83,6 +87,10 @@ def _loose(one: Statement, deputies: tuple[str, ...]) -> Iterator[Violation]:
             yield Violation(message, one.path, "Condition it on aws:SourceAccount.")
         elif kind == "Federated" and ":oidc-provider/" in principal:
             yield from _federated(one, principal, found)
+        elif kind == "Federated" and principal in _WEB:
+            named = [(operator, values) for operator, key, values in found if key.endswith(_APPLICATION)]
+            if not any(_names(operator, values, None) for operator, values in named):
+                yield Violation(f"it has no condition on the application of {principal}", one.path)
 
 
 def _is_deputy(principal: str, deputies: tuple[str, ...]) -> bool:

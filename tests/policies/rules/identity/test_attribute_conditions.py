@@ -67,6 +67,8 @@ assertion.repository_owner_id == '123' && assertion.ref == 'refs/heads/main'
 !(assertion.repository_owner != 'acme')
 assertion.repository_owner == 'acme' ? true : false
 assertion.repository in ['acme/a', 'acme/b']
+'acme' in [assertion.repository_owner]
+assertion.repository_owner == 'acme' // 'https://github.com/acme' || true
 assertion.sub == 'repo:acme/training:ref:refs/heads/main'
 assertion.sub.startsWith('repo:acme/')
 google.subject.startsWith('repo:acme/training:')

@@ -35,6 +35,7 @@ ANYBODY = (
     ),
     *("environment:prod", "ref:refs/heads/main", "repository_owner:acme*"),
 )
+COGNITO = {"Federated": "cognito-identity.amazonaws.com"}
 ACME = (
     *("repo:acme/*", "repo:acme/x*", "repo:acme@1/x@2:*", "repository_owner:acme:*"),
     *("repository_id:12:ref:*", "job_workflow_ref:acme/w/.github/*"),
@@ -105,6 +106,8 @@ def of_issuer(issuer: str, subject: str) -> dict[str, Any]:
             "pass",
         ),
         (by({"Service": "EKS.amazonaws.com"}), "fail"),
+        (by(COGNITO), "fail"),
+        (by(COGNITO, StringEquals={"cognito-identity.amazonaws.com:aud": "us-east-1:pool"}), "pass"),
         (by({"Service": "ec2.amazonaws.com"}), "pass"),
         (by({"Service": "pods.eks.amazonaws.com"}), "pass"),
         (by({"Service": ["ec2.amazonaws.com", "vpc-flow-logs.amazonaws.com"]}), "fail"),
