@@ -121,9 +121,9 @@ class _Reader:
         if kind == "mark":
             raise CelError(text)
         if kind == "name" and text not in _WORDS:
-            called = self.take("(")
-            made = CelNode(f"call:{text}", tuple(self.listed(")"))) if called else None
-            return made or CelNode("name", value=text)
+            if self.take("("):
+                return CelNode(f"call:{text}", tuple(self.listed(")")))
+            return CelNode("name", value=text)
         return CelNode("value", value=_literal(kind, text))
 
     def listed(self, end: str) -> Iterator[CelNode]:
