@@ -1,7 +1,7 @@
 """The emulated AWS cloud: accounts, names, tags and errors of AWS."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from infra.discovery import gathered
@@ -9,11 +9,12 @@ from rehearsal.aws import functions, owners, references
 from rehearsal.aws.rules import BOOK
 from rehearsal.aws.site import MISSING, Site, site_of
 from rehearsal.aws.table import TABLE, canonical
-from rehearsal.core.emulation.entries import Relation
+from rehearsal.core.emulation.entries import Facet, Key, Relation
 from rehearsal.core.emulation.functions import asking
 from rehearsal.core.emulation.owners import OwnersCloud
 from rehearsal.core.emulation.shape import labels_over
 from rehearsal.core.emulation.table import Row
+from rehearsal.core.emulation.templates import expand
 from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Properties, ProviderInstance, Record
 from rehearsal.core.properties import decoded
 
@@ -80,6 +81,22 @@ class EmulatedAws(OwnersCloud[Site]):
     def relations_of(self, token: str) -> Sequence[Relation]:
         """See `OwnersCloud`."""
         return owners.relations_of(token)
+
+    def _others(
+        self, site: Site, relation: Relation, id: str, keys: Collection[Key] = ()
+    ) -> Iterator[tuple[Record, Facet]]:
+        yield from super()._others(site, relation, id, keys)
+        yield from owners.tagged(site, relation, keys)
+
+    def _get(self, site: Site, id: str) -> Record | None:
+        """Also under the id by which a program imports it."""
+        found, row = super()._get(site, id), self._row(site.call)
+        if found is None and row.imported:
+            for record in site.all(row.token.partition(":")[2]):
+                values = {**record.outputs, "id": record.id}
+                if any(expand(one, "", values) == id for one in row.imported):
+                    return record
+        return found
 
     def replaces(self, row: Row, path: str, old: Properties, new: Properties) -> bool:
         """A change of the region replaces every resource."""

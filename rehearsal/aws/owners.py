@@ -1,7 +1,7 @@
 """Objects of AWS that several resources describe: `owners.toml`, rules of security groups, and tags."""
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,14 +9,14 @@ from typing import Any
 from rehearsal.aws.rules.network.older_groups import DEFAULT, GROUP, RULE, protocol_of
 from rehearsal.core.emulation.entries import Entries, Facet, Key, Relation, relations
 from rehearsal.core.emulation.site import BaseSite
-from rehearsal.core.model import Properties
+from rehearsal.core.model import Properties, Record
 from rehearsal.core.properties import known
 
 FILE = Path(__file__).with_name("owners.toml")
 _SOURCE = (
     "hashicorp/terraform-provider-aws internal/service/ec2/vpc_security_group.go (securityGroupIPPermGather)"
 )
-_WAYS = ("ingress", "egress")
+_WAYS, _TAGGING = ("ingress", "egress"), "tags"
 # Peers of a permission -> property of a block, and of the newer type of rule.
 _PEERS = {
     "range": ("cidrBlocks", "cidrIpv4"),
@@ -152,7 +152,7 @@ class _Single:
 
 
 @dataclass(frozen=True)
-class _Tagged:
+class Tagged:
     """The tags of a resource, which its own program lists."""
 
     type: str
@@ -256,5 +256,14 @@ def relations_of(token: str) -> Sequence[Relation]:
     """The relations that a type (with its package) takes part in; any type may have tags."""
     bare = token.partition(":")[2]
     tags: list[Facet] = [_Tag(name) for name in _TAGS]
-    facets = tags if bare in _TAGS else [_Tagged(bare), *tags]
-    return (*_by_type().get(bare, ()), Relation("tags", facets, None, "internal/service/ec2/tag_gen.go"))
+    facets = tags if bare in _TAGS else [Tagged(bare), *tags]
+    return (*_by_type().get(bare, ()), Relation(_TAGGING, facets, None, "internal/service/ec2/tag_gen.go"))
+
+
+def tagged(site: BaseSite, relation: Relation, keys: Collection[Key]) -> Iterator[tuple[Record, Facet]]:
+    """The resources that tags of their own are for: any type has tags."""
+    if relation.name == _TAGGING and site.call.type.partition(":")[2] in _TAGS:
+        for owner in {key[0] for key in keys}:
+            for record in site.state.issued(owner):
+                if record.id == owner and "tagsAll" in record.outputs:
+                    yield record, Tagged(record.type.partition(":")[2])

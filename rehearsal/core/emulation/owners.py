@@ -6,7 +6,7 @@ both when one of them is deleted.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Generic
 
 from rehearsal.core.emulation.cloud import TableCloud
@@ -104,8 +104,10 @@ class OwnersCloud(TableCloud[S], Generic[S]):
         for relation in self.relations_of(token):
             yield from ((relation, facet) for facet in relation.facets if facet.type == bare)
 
-    def _others(self, site: S, relation: Relation, id: str) -> Iterator[tuple[Record, Facet]]:
-        """The resources of a relation besides that of the request."""
+    def _others(
+        self, site: S, relation: Relation, id: str, keys: Collection[Key] = ()
+    ) -> Iterator[tuple[Record, Facet]]:
+        """The resources of a relation besides that of the request, which may have some of these entries."""
         for facet in relation.facets:
             same = facet.type == site.call.type.partition(":")[2]
             for record in site.all(facet.type) if not (same and facet.inside) else ():
@@ -114,10 +116,10 @@ class OwnersCloud(TableCloud[S], Generic[S]):
 
     def _check(self, site: S, relation: Relation, facet: Facet, inputs: Properties) -> None:
         """Refuse an entry that exists, or warn of it."""
-        schema = self._schemas.resource(site.call.type)
+        schema, row = self._schemas.resource(site.call.type), self._row(site.call)
         places = {name: value for name, value in site.places.items() if schema and name in schema.inputs}
         own = facet.entries(site, "", {**places, **inputs})
-        for record, other in self._others(site, relation, "") if own and not facet.strict else ():
+        for record, other in self._others(site, relation, "", own) if own and not facet.strict else ():
             same = own.keys() & other.entries(site, record.id, record.outputs).keys()
             if not same or (record.urn == site.call.urn and record.type == site.call.type):
                 continue
@@ -125,7 +127,7 @@ class OwnersCloud(TableCloud[S], Generic[S]):
                 code, message = relation.refused
                 owner = f"It belongs to {record.urn}." if record.urn else ""
                 raise RefusalError(code, message.format(id=record.id, key=_text(min(same, key=repr))), owner)
-            if record.type != site.call.type:
+            if other.stated(record.inputs) and not (record.type == site.call.type and row.put):
                 both = f"{_text(min(same, key=repr))} belongs to {record.urn or record.id} as well"
                 why = "the last one that is written counts, and the deletion of one removes it for both"
                 site.call.log("warning", f"{relation.name}: {both}: {why}.")
@@ -167,7 +169,7 @@ class OwnersCloud(TableCloud[S], Generic[S]):
 
     def _remove(self, site: S, relation: Relation, id: str, keys: set[Key]) -> None:
         """Remove entries from all other resources; one that is nothing else is gone."""
-        for record, facet in list(self._others(site, relation, id)) if keys else ():
+        for record, facet in list(self._others(site, relation, id, keys)) if keys else ():
             entries = facet.entries(site, record.id, record.outputs)
             if not keys & entries.keys():
                 continue
@@ -179,7 +181,7 @@ class OwnersCloud(TableCloud[S], Generic[S]):
 
     def _write(self, site: S, relation: Relation, id: str, own: Entries) -> None:
         """Give every other resource of these entries their new content."""
-        for record, facet in list(self._others(site, relation, id)) if own else ():
+        for record, facet in list(self._others(site, relation, id, own)) if own else ():
             entries = facet.entries(site, record.id, record.outputs)
             changed = {
                 key: {**entries[key], **{name: own[key][name] for name in entries[key] if name in own[key]}}

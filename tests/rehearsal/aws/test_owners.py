@@ -25,7 +25,7 @@ def opening(port: int, *ranges: str) -> dict[str, Any]:
 
 def test_every_property_of_a_relation_exists(schemas: Schemas) -> None:
     for relation in relations(owners.FILE):
-        assert len({facet.type for facet in relation.facets}) > 1 and relation.source
+        assert relation.source
         for facet in relation.facets:
             assert isinstance(facet, Columns)
             schema = schemas.resource(f"aws:{facet.type}")
@@ -205,6 +205,45 @@ def test_a_create_that_is_a_put_is_a_warning(aws: Driver, token: str, inputs: di
     assert "::one" in aws.said[0]
     aws.delete("one")
     assert aws.refresh("two") is None
+
+
+def test_two_of_a_type_without_a_row_are_one_object(aws: Driver) -> None:
+    texts = [json.dumps({"rules": [{"rulePriority": number}]}) for number in (1, 2)]
+    for name, text in zip(("one", "two"), texts, strict=True):
+        aws.create("ecr/lifecyclePolicy:LifecyclePolicy", name, repository="r", policy=text)
+    assert "::one" in aws.said[0]
+    shown = aws.refresh("one")
+    assert shown is not None and shown["policy"] == texts[1]
+    aws.delete("two")
+    assert aws.refresh("one") is None
+
+
+def test_the_value_of_a_tag_is_that_of_its_last_writer(aws: Driver) -> None:
+    vpc = aws.create("ec2/vpc:Vpc", "v", cidrBlock="10.0.0.0/16", tags={"Name": "a"})["id"]
+    aws.create("ec2/tag:Tag", "t", resourceId=vpc, key="Name", value="b")
+    shown = aws.refresh("v")
+    assert shown is not None and shown["tags"] == {"Name": "b"}
+    assert aws.diff("v", cidrBlock="10.0.0.0/16", tags={"Name": "a"}).changed == ("tags.Name",)
+    aws.update("v", cidrBlock="10.0.0.0/16", tags={"Name": "a"})
+    theirs = aws.refresh("t")
+    assert theirs is not None and theirs["value"] == "a"
+
+
+def test_a_key_policy_beside_a_key_without_one_is_no_conflict(aws: Driver) -> None:
+    key = aws.create("kms/key:Key", "k")["id"]
+    statement = {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "kms:*", "Resource": "*"}
+    text = json.dumps({"Statement": [statement]})
+    aws.create("kms/keyPolicy:KeyPolicy", "p", keyId=key, policy=text)
+    assert not aws.said
+    shown = aws.refresh("k")
+    assert shown is not None and shown["policy"] == text and aws.diff("k").changed == ()
+
+
+def test_a_route_is_imported_by_its_table_and_range(aws: Driver) -> None:
+    table = aws.create("ec2/vpc:Vpc", "v", cidrBlock="10.0.0.0/16")["mainRouteTableId"]
+    way = {"routeTableId": table, "destinationCidrBlock": "0.0.0.0/0", "natGatewayId": "nat-1"}
+    aws.create("ec2/route:Route", "r", **way)
+    assert aws.imported("ec2/route:Route", "again", f"{table}_0.0.0.0/0", **way).changed == ()
 
 
 def test_the_last_of_two_policies_of_a_bucket_counts(aws: Driver) -> None:

@@ -51,7 +51,7 @@ def test_up_unchanged_up_and_destroy_leave_nothing(rehearsal: Rehearsal, stack: 
     assert changes(created) == {"create": 3}
     assert created.outputs["vpc"].value.startswith("vpc-")
     assert not [line for line in output if "warning" in line.lower()]
-    assert rehearsal.status()["resources"]["aws"] == 3  # the VPC brings its default group
+    assert rehearsal.status()["resources"]["aws"] == 6  # the VPC brings four parts
     assert changes(stack_.up()) == {"same": 3}
     assert changes(stack_.destroy()) == {"delete": 3}
     assert rehearsal.status()["resources"] == {"aws": 0, "gcp": 0, "kubernetes": 0}
@@ -191,7 +191,7 @@ def test_a_replaced_program_keeps_running_after_the_daemon_went_idle(
     stack_.up()
     rehearsal.wait_until_idle()
     assert changes(stack_.up()) == {"same": 3}
-    assert rehearsal.status()["resources"]["aws"] == 3
+    assert rehearsal.status()["resources"]["aws"] == 6
 
 
 def test_a_preview_knows_that_it_does_not_know_what_the_service_adds_to_a_block(stack: Select) -> None:

@@ -26,8 +26,8 @@ pytestmark = pytest.mark.race
 
 SURVIVOR = Path(__file__).with_name("survivor.py")
 SUBNETS = 24
-# The subnets, the VPC and the default group that comes with it.
-EXISTING = SUBNETS + 2
+# The subnets, the VPC and its parts: a route table, network ACL, security group and DHCP options.
+EXISTING = SUBNETS + 5
 
 Run = Callable[[str], subprocess.Popen[str]]
 
