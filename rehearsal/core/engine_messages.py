@@ -29,12 +29,12 @@ def init_failed(failed: InitFailedError, properties: struct_pb2.Struct) -> bytes
 def check_failures(
     found: Iterable[CheckFailure], inputs: Properties, name: str
 ) -> list[provider_pb2.CheckFailure]:
-    """Failed checks as the engine shows them.
+    """Failed checks of the `inputs` that the program gives, as the engine shows them.
 
     The engine shows the value of the property that a failure names, and knows only those at the top: it would
-    show `value {<nil>}` for a property that is left out or lies in a block. As the real providers do, such a
-    failure names no property, and its reason ends with the path (pulumi-terraform-bridge issue 2307).
-
+    show `value {<nil>}` for one that is left out, has an automatic value or lies in a block. As the real
+    providers do, such a failure names no property, and its reason ends with the path (pulumi-terraform-bridge
+    issue 2307).
     """
     shown = []
     for one in found:

@@ -179,8 +179,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     @_guarded
     def CheckConfig(self, request: pb.CheckRequest, context: ServicerContext) -> pb.CheckResponse:
         """Validate the provider's settings."""
-        given = self._defaults(from_struct(request.news))
-        failures = engine_messages.check_failures(self._cloud.check_config(given), given, "")
+        given = from_struct(request.news)
+        failures = engine_messages.check_failures(self._cloud.check_config(self._defaults(given)), given, "")
         return pb.CheckResponse(inputs=request.news, failures=failures)
 
     @_guarded
@@ -211,8 +211,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         """Return the inputs with defaults, and all their problems."""
         call = self._call(request.urn, request.type, seed=request.randomSeed)
         old = from_struct(request.olds) if request.olds.fields else None
-        inputs, found = self._cloud.check(call, old, from_struct(request.news))
-        failures = engine_messages.check_failures(found, inputs, call.name)
+        given = from_struct(request.news)
+        inputs, found = self._cloud.check(call, old, given)
+        failures = engine_messages.check_failures(found, given, call.name)
         return pb.CheckResponse(inputs=to_struct(inputs), failures=failures)
 
     @_guarded
