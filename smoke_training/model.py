@@ -158,3 +158,8 @@ class Judgement:
     def decisive(self) -> Check | None:
         """The first required check with the overall verdict, for headlines."""
         return next((c for c in self.checks if c.required and c.status == self.verdict), None)
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things as text: `1 node`, `2 nodes`."""
+    return f"{count} {noun}{'s' * (count != 1)}"

@@ -11,8 +11,9 @@ from smoke_training.expected import lookup
 from smoke_training.expected.tables import FabricMachine, Floor, Signature, SourcedFigure, TableCell, shipped
 from smoke_training.fabric import Fabric
 from smoke_training.formulae.bandwidth import COLLECTIVES
+from smoke_training.model import counted
 from smoke_training.reader import DocumentError
-from smoke_training.record.formatting import counted, size
+from smoke_training.record.formatting import size
 
 NAME = "references"
 HELP = "published figures of a machine type or hardware class, with their sources"

@@ -22,8 +22,7 @@ from smoke_training.expected.tables import (
 )
 from smoke_training.fabric import Fabric
 from smoke_training.formulae.bounds import ClusterShape, Wires
-from smoke_training.record.formatting import counted
-from smoke_training.record.formatting import size as bytes_text
+from smoke_training.model import counted
 
 Cell = TypeVar("Cell", bound=TableCell)
 
@@ -96,13 +95,13 @@ def look_up(tables: FigureTables, question: FigureQuery) -> KnownFigures | NoFig
     cells = sorted({(row.nodes, row.gpus_per_node, row.size_bytes) for row in near})
     by_shape: dict[tuple[int, int], list[str]] = {}
     for k, g, size in cells:
-        by_shape.setdefault((k, g), []).append(bytes_text(size))
+        by_shape.setdefault((k, g), []).append(_size(size))
     shapes = "; ".join(
         f"{counted(k, 'node')} of {counted(g, 'GPU')} at {', '.join(sizes)}"
         for (k, g), sizes in by_shape.items()
     )
     nodes, gpus = counted(question.shape.nodes, "node"), counted(question.shape.per_node, "GPU")
-    asked = f"{question.collective} on {where} with {nodes} of {gpus} at {bytes_text(question.size_bytes)}"
+    asked = f"{question.collective} on {where} with {nodes} of {gpus} at {_size(question.size_bytes)}"
     return NoFigure(f"no figure for {asked}; figures exist for {shapes}")
 
 
@@ -231,3 +230,10 @@ def _same_place(row: TableCell, question: FigureQuery, machine: FabricMachine) -
     """Report whether a row is of this machine, collective and fabric, which takes no part in one node."""
     same = (row.instance_type, row.collective) == (machine.instance_type, question.collective)
     return same and (row.fabric is question.fabric or row.nodes == question.shape.nodes == 1)
+
+
+def _size(count: int) -> str:
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= scale and count % scale == 0:
+            return f"{count // scale} {unit}"
+    return f"{count} bytes"

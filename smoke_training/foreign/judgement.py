@@ -18,10 +18,9 @@ from smoke_training.foreign.nccl_tests import Reading, Row, Test
 from smoke_training.formulae.bandwidth import COLLECTIVES, bus_factor
 from smoke_training.formulae.bounds import ClusterShape
 from smoke_training.judges.network.collectives import of_means
-from smoke_training.model import Cause, Check, Culprit, Expected, Judgement, Verdict
+from smoke_training.model import Cause, Check, Culprit, Expected, Judgement, Verdict, counted
 from smoke_training.plan import local_plan
 from smoke_training.reader import DocumentError
-from smoke_training.record.formatting import counted
 from smoke_training.record.formatting import size as bytes_text
 from smoke_training.verdict import overall
 

@@ -36,11 +36,6 @@ def size(count: float) -> str:
     return _scaled(count, {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1})
 
 
-def counted(count: int, noun: str) -> str:
-    """Format a number of things: `1 node`, `2 nodes`."""
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
 def seconds(value: float) -> str:
     """Format a duration in the most readable unit."""
     return _scaled(value, {"s": 1.0, "ms": 1e-3, "µs": 1e-6}) if value else "0 s"
