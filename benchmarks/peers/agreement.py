@@ -4,7 +4,8 @@
 
 DIR is a checkout, also one without a work tree; nothing is downloaded. Each example of Terraform is converted
 (`conversion.py`) and judged by the rule that has the same subject as the peer's check (`subjects.toml`).
-Verdicts that differ are argued in `argued/*.toml`; others are printed as open, and the exit code is then 1.
+Verdicts that differ are argued in `argued/*.toml`. Others are printed as open, and arguments about verdicts
+that did not occur as stale; the exit code is 1 then, and where a peer is right.
 `--write` renews the table in `benchmarks/RESULTS.md`.
 
 All rules are as in production; buckets of any name count as those of results and datasets, as peers know no
@@ -14,6 +15,7 @@ purpose of a bucket. Undetermined counts as a verdict that differs.
 import argparse
 import collections
 import datetime
+import functools
 import re
 import sys
 import tomllib
@@ -100,13 +102,14 @@ def subjects() -> dict[tuple[str, str], Subject]:
     return {(row["peer"], row["check"]): Subject(**{"path": "", **row}) for row in rows}
 
 
-def arguments() -> list[Argument]:
+@functools.cache
+def arguments() -> tuple[Argument, ...]:
     """All arguments, by file."""
-    return [
+    return tuple(
         Argument(**{**row, "resources": tuple(row["resources"])})
         for file in sorted((HERE / "argued").glob("*.toml"))
         for row in tomllib.loads(file.read_text(encoding="utf-8"))["argued"]
-    ]
+    )
 
 
 def compare(examples: Iterable[Example], schema: Schema) -> Iterator[Compared]:
@@ -169,14 +172,20 @@ def _is_of_part(outcome: RuleOutcome, subject: Subject) -> bool:
 def _is_about(outcome: RuleOutcome, target: Resource | None, rule: PolicyRule) -> bool:
     if target is None or outcome.resource is None or target.kind not in rule.kinds:
         return True
-    return outcome.resource is target or outcome.resource.kind not in rule.kinds
+    if outcome.resource is target or outcome.resource.kind not in rule.kinds:
+        return True
+    return _names(outcome.resource, target)  # a setting of the target, which the rule judges by itself
+
+
+def _names(one: Resource, used: Resource) -> bool:
+    """Return whether a resource refers to another, or is a setting that names its bucket."""
+    return used.urn in one.dependencies or one.raw("bucket") in (used.id,)
 
 
 def around(target: Resource, resources: Sequence[Resource]) -> list[Resource]:
     """The target, what uses it, and what all of these refer to; in the order of the example."""
     by_urn = {one.urn: one for one in resources}
-    # Settings of a bucket may name it instead of referring to it.
-    found = {target.urn, *(one.urn for one in resources if one.raw("bucket") in (target.id,))}
+    found = {target.urn, *(one.urn for one in resources if _names(one, target))}
     for up in (True, False):
         grows = True
         while grows:
@@ -194,12 +203,13 @@ def around(target: Resource, resources: Sequence[Resource]) -> list[Resource]:
 
 def table(rows: Sequence[Compared], read: Mapping[str, int], commits: Mapping[str, str]) -> str:
     """The section of RESULTS.md."""
+    checks = len({(row.example.peer, row.example.check) for row in rows})
     lines = [
         f"`python benchmarks/peers/agreement.py --checkov DIR --trivy DIR`, {SETTINGS.today}: "
         + ", ".join(
             f"{peer} {commits[peer][:12]}, {count:,} verdicts in Terraform" for peer, count in read.items()
         )
-        + ".",
+        + f". {checks} checks have the subject of a rule.",
         "",
         "| cloud | peer | same check | agreed | ours right | peer right | open | other scope |"
         " ours right of same subject |",
@@ -246,11 +256,21 @@ def main(given: argparse.Namespace) -> int:
         if row.group == "open" or given.check:
             about = f"{row.example.check} {row.example.name} {row.example.resource}"
             print(f"{row.group}: {about}: ours {row.ours}, theirs {row.example.verdict} ({row.said[:160]})")
+    stale = [] if given.check else unused(rows, read)
+    for argument in stale:
+        about = f"{argument.check} {argument.example} {' '.join(argument.resources)}"
+        print(f"stale: {about}: ours {argument.ours}")
     section = table(rows, read, commits)
     print(section)
     if given.write:
         write(section)
-    return 1 if any(row.group in ("open", "peer") for row in rows) else 0
+    return 1 if stale or any(row.group in ("open", "peer") for row in rows) else 0
+
+
+def unused(rows: Sequence[Compared], peers: Iterable[str]) -> list[Argument]:
+    """Arguments of these peers of which a verdict did not occur."""
+    used = collections.Counter(row.argument for row in rows)
+    return [one for one in arguments() if one.peer in peers and used[one] < len(one.resources)]
 
 
 def _arguments() -> argparse.Namespace:

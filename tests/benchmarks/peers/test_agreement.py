@@ -119,6 +119,25 @@ def test_subjects_and_arguments_name_rules_and_checks_that_exist() -> None:
         assert one.ours in ("pass", "fail", "undetermined", "not-applicable", "unreadable"), one
 
 
+def test_where_a_peer_is_right_the_rule_is_fixed() -> None:
+    assert [one for one in agreement.arguments() if one.right == "peer"] == []
+
+
+def test_the_table_counts_who_is_right_and_unused_arguments_are_stale() -> None:
+    argument = next(one for one in agreement.arguments() if one.right == "scope")
+    example = checkouts.Example(argument.peer, argument.check, "aws", argument.example, (), "a.b", "pass")
+    rows = [
+        agreement.Compared(example, "pass", ""),
+        agreement.Compared(example, argument.ours, "", argument),
+        agreement.Compared(example, "undetermined", ""),
+    ]
+    last = agreement.table(rows, {}, {}).splitlines()[-1]
+    assert last == "| all |  | 3 | 1 | 0 | 0 | 1 | 1 | 50.0 % |"
+    stale = agreement.unused(rows, (argument.peer,))
+    assert (argument in stale) == (len(argument.resources) > 1)
+    assert len(stale) >= sum(one.peer == argument.peer for one in agreement.arguments()) - 1
+
+
 def test_the_rules_judge_kinds_that_are_converted() -> None:
     converted = set(types().values())
     for subject in agreement.subjects().values():
