@@ -73,8 +73,14 @@ def _marked(value: Mapping[str, Any], path: str) -> Any:
 class Converter:
     """Converts the rows of a file into resources and collects their problems."""
 
-    def __init__(self, problems: FileProblems, origin: Origin) -> None:
-        self._problems, self._origin = problems, origin
+    def __init__(
+        self, problems: FileProblems, origin: Origin, settings: Mapping[str, Any] | None = None
+    ) -> None:
+        """`settings`: configuration of the stack, such as `aws:region`, which default providers have.
+
+        A preview leaves these providers out of its steps (pkg/backend/display/json.go of CLI 3.259.0).
+        """
+        self._problems, self._origin, self._settings = problems, origin, settings or {}
         self._rows: list[tuple[str, Mapping[str, Any]]] = []
 
     def add(self, path: str, row: Any) -> None:
@@ -127,10 +133,21 @@ class Converter:
             if _kind(row).startswith(_PROVIDER)
         }
         return [
-            self._resource(row, providers.get(str(row.get("provider") or "").rpartition("::")[0], {}))
+            self._resource(row, self._provider(str(row.get("provider") or "").rpartition("::")[0], providers))
             for row in rows
             if row.get("custom") and not _kind(row).startswith("pulumi:")
         ]
+
+    def _provider(self, urn: str, known: Mapping[str, dict[str, Any]]) -> Mapping[str, Any]:
+        if urn in known or not urn.rpartition("::")[2].startswith("default"):
+            return known.get(urn, {})
+        package = urn.split("::")[2].removeprefix(_PROVIDER)
+        given = {
+            key.removeprefix(f"{package}:"): plain(value)
+            for key, value in self._settings.items()
+            if key.startswith(f"{package}:")
+        }
+        return partly(given)
 
     def _resource(self, row: Mapping[str, Any], provider: Mapping[str, Any]) -> Resource:
         asked = plain(row.get("inputs") or {})

@@ -32,8 +32,8 @@ def of_data(data: bytes, file: str, *, before: bool = False, allow_empty: bool =
     problems = FileProblems(file)
     streamed = first.startswith(b'{"sequence"') or b'"sequence":' in first.split(b"\n", 1)[0]
     made = _of_events if streamed else _of_digest
-    steps = made(data, file, problems, before=before)
-    converter = Converter(problems, "state" if before else "planned")
+    steps, settings = made(data, file, problems, before=before)
+    converter = Converter(problems, "state" if before else "planned", settings)
     for where, row in steps.values():
         converter.add(where, row)
     resources = converter.resources()
@@ -42,9 +42,11 @@ def of_data(data: bytes, file: str, *, before: bool = False, allow_empty: bool =
 
 
 _Steps = dict[str, tuple[str, Any]]
+_Planned = tuple[_Steps, Mapping[str, Any]]
+"""Steps by URN, and the configuration of the stack: events have none."""
 
 
-def _of_digest(data: bytes, file: str, problems: FileProblems, *, before: bool) -> _Steps:
+def _of_digest(data: bytes, file: str, problems: FileProblems, *, before: bool) -> _Planned:
     found = parsed(data, file, _FIX)
     if isinstance(found, dict) and "deployment" in found:
         rule = "is the export of a stack, not a preview"
@@ -71,7 +73,7 @@ def _of_digest(data: bytes, file: str, problems: FileProblems, *, before: bool) 
         elif not before and step.get("op") not in _GONE:
             rows[str(step.get("urn"))] = (f"{where}.newState", _new_state(step))
     _refuse_partial(file, summary, same)
-    return rows
+    return rows, problems.wants(found, "config", dict, "", _FIX)
 
 
 def _new_state(step: Mapping[str, Any]) -> Any:
@@ -88,7 +90,7 @@ def _new_state(step: Mapping[str, Any]) -> Any:
     return {**{key: old[key] for key in kept if key in old}, **new}
 
 
-def _of_events(data: bytes, file: str, problems: FileProblems, *, before: bool) -> _Steps:
+def _of_events(data: bytes, file: str, problems: FileProblems, *, before: bool) -> _Planned:
     rows: _Steps = {}
     summary: Mapping[str, Any] | None = None
     for number, event in lines(data.splitlines(), file, _FIX):
@@ -110,7 +112,7 @@ def _of_events(data: bytes, file: str, problems: FileProblems, *, before: bool) 
         rule = "these are the events of an operation that changed the stack"
         fix = "Export the state instead, and pass it as --state."
         raise file_error(file, rule, fix, "preview-of-an-update")
-    return rows
+    return rows, {}
 
 
 def _refuse_partial(file: str, summary: Mapping[str, Any], shown: int) -> None:

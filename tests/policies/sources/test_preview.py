@@ -165,3 +165,12 @@ def test_files_that_are_no_preview(file: Path, kind: str) -> None:
     code, _, path = problem.partition(" ")
     with rejected(code, path):
         preview.read(file)
+
+
+def test_a_default_provider_has_the_configuration_of_the_stack(file: Path) -> None:
+    """The document leaves such providers out; others have their own inputs."""
+    default, own = (f"{URN}pulumi:providers:aws::{name}::x" for name in ("default_7_51_1", "own"))
+    rows = [planned("aws:sqs/queue:Queue", one, provider=one) for one in (default, own)]
+    given = {"aws:region": "eu-west-1", "aws:defaultTags": '{"tags": {"owner": "anna"}}', "gcp:region": "x"}
+    found = digest(file, *(step("create", one) for one in rows), config=given)
+    assert [(one.region, dict(one.tags)) for one in found] == [("eu-west-1", {"owner": "anna"}), ("", {})]
