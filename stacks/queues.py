@@ -19,14 +19,14 @@ from stacks.parts import NodePool
 
 def queue_objects(spec: StackSpec) -> list[Body]:
     """Every Kueue object of the stack. Raises UserError for a stack without a cluster."""
-    flavors = [pool.flavor for pool in _pools(spec).values()]
+    flavors = [pool.flavor for pool in node_pools(spec).values()]
     teams = [team(one) for one in spec.teams]
     return [body for layer in kueue.layers(flavors, teams, gate(spec)) for body in layer]
 
 
 def runtime_names(spec: StackSpec) -> set[str]:
     """Every runtime of TrainJobs of the stack. Raises UserError for a stack without a cluster."""
-    pools = _pools(spec)
+    pools = node_pools(spec)
     bodies = runtimes(gpu_offers(pools), spec.smoke.image, of_one_machine(pools))
     return {str(body["metadata"]["name"]) for body in bodies}
 
@@ -40,8 +40,8 @@ def network_names(spec: StackSpec) -> set[str]:
     return set()
 
 
-def _pools(spec: StackSpec) -> dict[str, NodePool]:
-    """The pools by name, without labels of nodes, which queues do not need."""
+def node_pools(spec: StackSpec) -> dict[str, NodePool]:
+    """The pools by name, without labels of nodes. Raises UserError for a stack without a cluster."""
     match spec.layout, spec.on:
         case ClusterLayout() as layout, AwsSpec() as on:
             driver = demanded(on.efa_driver)

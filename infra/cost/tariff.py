@@ -7,9 +7,11 @@ from infra.catalog.errors import UnknownFactError
 from infra.catalog.fact import DatedPrice
 from infra.catalog.rows import ServicePrice
 from infra.cost.model import HOURS_PER_MONTH, Assumed, CostItem, UsageCost
-from infra.stackspec.layouts import JobMachineSpec, SmallLayout
+from infra.stackspec.layouts import JobMachineSpec, PoolSpec, SmallLayout
 from infra.stackspec.stack import JOB_STARTUP_S, StackSpec
 
+_PREPAID = ("reserved", "block")
+"""Purchases that are billed whether or not nodes run on them."""
 Units = tuple[float, float, float]
 """Units per month: least, usual, most."""
 
@@ -17,6 +19,11 @@ Units = tuple[float, float, float]
 def always(count: float) -> Units:
     """A constant number of units."""
     return count, count, count
+
+
+def paid_nodes(pool: PoolSpec) -> int:
+    """Nodes that are billed whether or not a job holds them: all of a reservation, else the minimum."""
+    return pool.max_nodes if pool.purchase.kind in _PREPAID else pool.min_nodes
 
 
 def machines(name: str, usd_per_hour: Units | None, nodes: Units, price: DatedPrice | None) -> CostItem:

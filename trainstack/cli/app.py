@@ -13,6 +13,7 @@ from trainstack.cli import (
     access,
     advise,
     audit,
+    capacity,
     cluster,
     collect,
     ledger,
@@ -46,6 +47,7 @@ GROUPS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
     "Operate": {
         "status": status.status, "drift": stack.drift, "validate": validate.validate,
         "versions": versions.versions, "report": report.report, "ledger": ledger.ledger, "queue": queue.app,
+        "capacity": capacity.capacity,
         "kubeconfig": access.kubeconfig, "open": access.open_service,
     },
     "Train": {

@@ -65,6 +65,8 @@ class Month:
     lines: Sequence[Line]
     uncertain_hours: float
     """Device-hours that may have been held in addition to the lines."""
+    begun: int
+    """The time from which the book counts, in seconds since 1970."""
     seen: int
     """The time until which the book is complete, in seconds since 1970."""
     budget: Mapping[str, Any] | None
@@ -118,6 +120,7 @@ def read(ask: Ask, team: str, namespace: str, month: str) -> Month:
         namespace=namespace,
         lines=[Line(team, namespace, row, usd(prices, row.pool, row.resource, row.held_s)) for row in rows],
         uncertain_hours=sum(left for *_, left in part.of(month).uncertain) / HOUR,
+        begun=book.begun,
         seen=book.seen,
         budget=terms.get("budget"),
         notes=[

@@ -75,6 +75,7 @@ def documents(months: Iterable[Month]) -> list[dict[str, Any]]:
         {
             "team": one.team,
             "namespace": one.namespace,
+            "begun": stamp(one.begun),
             "seen": stamp(one.seen),
             "budget": one.budget,
             "uncertain_hours": one.uncertain_hours,

@@ -12,7 +12,7 @@ from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
 from infra.cost.aws.usage import uses
 from infra.cost.checkpoints import busy_share, checkpoint_items
 from infra.cost.model import HOURS_PER_MONTH, CostEstimate, CostItem
-from infra.cost.tariff import Tariff, Units, always, machines
+from infra.cost.tariff import Tariff, Units, always, machines, paid_nodes
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.model import demanded
@@ -49,13 +49,13 @@ def node_price(pool: PoolSpec, region: str) -> InstancePrice | None:
 
 def _pools(region: str, layout: ClusterLayout) -> Iterator[CostItem]:
     for pool in layout.pools:
-        # Reserved capacity is paid whether or not nodes run on it; a disk exists while its node does.
-        paid = pool.max_nodes if pool.purchase.kind in ("reserved", "block") else pool.min_nodes
+        paid = paid_nodes(pool)
         running = pool.expected_utilization * pool.max_nodes
         nodes = (paid, max(paid, running), pool.max_nodes)
         kind = "CPU" if pool.machine in facts.cpu_types else "GPU"
         name = f"{kind} pool {pool.name} ({pool.machine}, {pool.purchase.kind})"
         yield _machines(name, node_price(pool, region), nodes)
+        # A disk exists while its node does.
         disks = (pool.min_nodes, max(pool.min_nodes, running), pool.max_nodes)
         yield _disks(region, f"pool {pool.name}", pool.disk_gib, disks)
 

@@ -7,12 +7,12 @@ from typing import Final
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.database import SHARED_CORES, tier
 from infra.catalog.gcp.model import Market
-from infra.catalog.gcp.pools import PREPAID, SYSTEM_DISK_GIB
+from infra.catalog.gcp.pools import SYSTEM_DISK_GIB
 from infra.catalog.gcp.prices import NodePrice, node_price
 from infra.catalog.gcp.storage_classes import COLD, COOL, STANDARD
 from infra.cost.checkpoints import busy_share, checkpoint_items
 from infra.cost.model import HOURS_PER_MONTH, CostEstimate, CostItem, UsageCost
-from infra.cost.tariff import Tariff, Units, always, machines
+from infra.cost.tariff import Tariff, Units, always, machines, paid_nodes
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.stack import StackSpec
@@ -55,7 +55,7 @@ def pool_price(pool: PoolSpec, region: str) -> NodePrice | None:
 
 def nodes_of(pool: PoolSpec) -> Units:
     """Billed nodes of a pool; reserved capacity is billed whether or not nodes run on it."""
-    paid = pool.max_nodes if pool.purchase.kind in PREPAID else pool.min_nodes
+    paid = paid_nodes(pool)
     return paid, max(paid, _running(pool)), pool.max_nodes
 
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from stacks.queues import queue_objects, runtime_names
+from infra.cost.rates import node_gpus, node_rate
+from infra.stackspec import load_file
+from infra.stackspec.layouts import ClusterLayout
+from stacks.queues import node_pools, queue_objects, runtime_names
 from tests.cluster.manifests import manifests
 from tests.stacks.composition.composed import FILES, Pair, composed, stack_spec
 from tests.stacks.composition.variants import VARIANTS
@@ -139,3 +142,14 @@ def test_without_a_validation_there_is_no_rule() -> None:
 
     text = rules_of(queue_objects(stack_spec(AWS, off)))
     assert "alidation of" not in text and "Scheduled validations" not in text
+
+
+@pytest.mark.parametrize("stack", ["dev-aws", "dev-gcp", "prod-gcp", "small-eks-aws", "small-gke-gcp"])
+def test_gpus_and_price_of_a_node_are_those_that_the_ledger_counts(stack: str) -> None:
+    spec = load_file(stack).spec
+    assert isinstance(spec.layout, ClusterLayout)
+    known = node_pools(spec)
+    for pool in spec.layout.pools:
+        rate = node_rate(spec, pool)
+        assert node_gpus(spec, pool) == known[pool.name].offer["gpus"]
+        assert (rate.usd if rate else None) == known[pool.name].usd_per_hour

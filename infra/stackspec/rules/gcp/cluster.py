@@ -303,12 +303,13 @@ def quotas(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[P
                 f"layout.pools[{index}].max_nodes",
                 spec.guaranteed[item.name],
                 nodes=item.max_nodes,
-                gpus_per_node=_offered(machine, cloud.pools.get(item.name, GcpPoolSpec())),
+                gpus_per_node=offered_gpus(machine, cloud.pools.get(item.name, GcpPoolSpec())),
                 gate_nodes=spec.validated.get(item.name, 0),
             )
 
 
-def _offered(machine: MachineType, extra: GcpPoolSpec) -> int:
+def offered_gpus(machine: MachineType, extra: GcpPoolSpec) -> int:
+    """`nvidia.com/gpu` of a node of a pool."""
     match extra.sharing:
         case TimeSharingSpec(clients=clients):
             return pools.gpus_of_node(machine, clients=clients)

@@ -1,0 +1,1 @@
+"""Committed GPU capacity against its use and its queue: utilization, forecast, advice."""

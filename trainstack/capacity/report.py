@@ -1,0 +1,252 @@
+"""The report on capacity as a document, and as tables and lines."""
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from infra.stackspec.stack import StackSpec
+from trainstack.capacity.advice import CapacityAdvice, advice, line
+from trainstack.capacity.classes import PoolCapacity
+from trainstack.capacity.demand import PoolDemand
+from trainstack.capacity.forecasts import HoursForecast, TooShort
+from trainstack.capacity.history import History
+from trainstack.capacity.months import ClassMonth, Commitment, Outlook, class_months, coming, notes, outlooks
+from trainstack.capacity.periods import bounds
+
+SCHEMA = "trainstack.capacity/1"
+PAST = (
+    "class", "month", "committed h", "held h", "utilization", "coverage", "spot", "idle h", "idle USD",
+    "USD/held h",
+)  # fmt: skip
+AHEAD = ("class", "month", "committed h", "forecast h", "error h", "backtests")
+QUEUE = ("pool", "class", "jobs", "GPUs", "GPU-hours", "no limit", "p50 min", "p95 min", "waits")
+
+
+@dataclass(frozen=True)
+class Live:
+    """Data of the cluster that the ledger does not have."""
+
+    demand: Sequence[PoolDemand]
+    resumable: float | None
+    """Share of jobs that declare checkpoints; None: unknown."""
+    notes: Sequence[str] = ()
+    """What the cluster denied."""
+
+
+@dataclass(frozen=True)
+class CapacityReport:
+    """Capacity of one stack."""
+
+    stack: str
+    cloud: str
+    region: str
+    pools: tuple[PoolCapacity, ...]
+    past: History
+    months: tuple[ClassMonth, ...]
+    ahead: tuple[Outlook, ...]
+    advice: tuple[CapacityAdvice, ...]
+    live: Live | None
+    """None without the cluster."""
+    notes: tuple[str, ...]
+
+
+def report(
+    spec: StackSpec,
+    pools: Sequence[PoolCapacity],
+    past: History,
+    live: Live | None,
+    *,
+    shown: int,
+    ahead: int,
+) -> CapacityReport:
+    """The report on a stack; `shown`: past months; `ahead`: months to forecast from all past ones."""
+    resumable = live.resumable if live else None
+    found = [one for month in coming(past, ahead) for one in advice(pools, past, month, resumable)]
+    return CapacityReport(
+        stack=spec.name,
+        cloud=spec.cloud,
+        region=spec.region,
+        pools=tuple(pools),
+        past=past,
+        months=tuple(one for one in class_months(pools, past) if one.month in sorted(past.months)[-shown:]),
+        ahead=tuple(outlooks(pools, past, ahead)),
+        advice=tuple(found),
+        live=live,
+        notes=(*past.notes, *notes(pools, past), *_prices(pools), *(live.notes if live else ())),
+    )
+
+
+def _prices(pools: Sequence[PoolCapacity]) -> Iterator[str]:
+    """Prices that are older than their source allows."""
+    for pool in pools:
+        for market, rate in pool.rates.items():
+            if rate and rate.old:
+                words = "older than its source allows"
+                yield f"the price of {pool.machine} ({market}) is of {rate.date}, {words}"
+
+
+def past_rows(found: CapacityReport) -> list[tuple[str, ...]]:
+    """Rows of `PAST`."""
+    return [
+        (
+            one.machine,
+            one.month + ("" if one.end == bounds(one.month)[1] else " to date"),
+            _hours(one.committed_hours),
+            _hours(one.held_hours),
+            _share(one.utilization),
+            _share(one.coverage),
+            _share(one.spot_share),
+            _hours(one.idle_hours),
+            _usd(one.idle_usd),
+            _usd(one.usd_per_held_hour) if one.held_hours else "-",
+        )
+        for one in found.months
+    ]
+
+
+def ahead_rows(found: CapacityReport) -> list[tuple[str, ...]]:
+    """Rows of `AHEAD`."""
+    rows: list[tuple[str, ...]] = []
+    for one in found.ahead:
+        held = one.held
+        cells = (
+            (_hours(held.hours), f"+- {_hours(held.error)}", str(held.backtests))
+            if isinstance(held, HoursForecast)
+            else (f"{held.days} of {held.needed} days", "-", "-")
+        )
+        rows.append((one.machine, one.month, _hours(one.committed_hours), *cells))
+    return rows
+
+
+def queue_rows(found: CapacityReport) -> list[tuple[str, ...]]:
+    """Rows of `QUEUE`."""
+    machines = {pool.flavor: pool.machine for pool in found.pools}
+    return [
+        (
+            one.flavor or "unknown",
+            machines.get(one.flavor, "unknown"),
+            str(one.jobs),
+            str(one.gpus),
+            _hours(one.gpu_hours),
+            str(one.without_limit),
+            "-" if one.p50_minutes is None else f"{one.p50_minutes:,.0f}",
+            "-" if one.p95_minutes is None else f"{one.p95_minutes:,.0f}",
+            str(one.waits),
+        )
+        for one in (found.live.demand if found.live else ())
+    ]
+
+
+def commitments(found: CapacityReport) -> list[str]:
+    """Each commitment with its nodes and its times."""
+    lines = []
+    for pool in found.pools:
+        if pool.nodes:
+            start, end = map(_time, (pool.period.start, pool.period.end))
+            times = f", start {start}, end {end}" if pool.kind == "block" else ""
+            named = f" {pool.reservation}" if pool.reservation else ""
+            lines.append(f"{pool.pool}: {pool.commitment}{named}, {pool.nodes} x {pool.machine}{times}")
+    return lines
+
+
+def advice_lines(found: CapacityReport) -> list[str]:
+    """Each advice in one line."""
+    return [line(one) for one in found.advice]
+
+
+def document(found: CapacityReport) -> dict[str, Any]:
+    """The report in the form of `SCHEMA`; null where unknown."""
+    return {
+        "stack": found.stack,
+        "cloud": found.cloud,
+        "region": found.region,
+        "ledger_end": found.past.end,
+        "pools": [_pool(pool) for pool in found.pools],
+        "months": [_month(one) for one in found.months],
+        "forecast": [_outlook(one) for one in found.ahead],
+        "queue": None
+        if found.live is None
+        else [_renamed(one, "flavor", "pool") for one in found.live.demand],
+        "resumable_share": None if found.live is None else found.live.resumable,
+        "advice": [_renamed(one, "machine", "class") for one in found.advice],
+        "notes": found.notes,
+    }
+
+
+def _renamed(one: PoolDemand | CapacityAdvice, name: str, other: str) -> dict[str, Any]:
+    """A record as an object in which one field has another name."""
+    return {other if key == name else key: value for key, value in asdict(one).items()}
+
+
+def _pool(pool: PoolCapacity) -> dict[str, Any]:
+    return {
+        "pool": pool.pool,
+        "class": pool.machine,
+        "purchase": pool.kind,
+        "reservation": pool.reservation,
+        "gpus_per_node": pool.node_gpus,
+        "max_nodes": pool.max_nodes,
+        "committed_nodes": pool.nodes,
+        "start": pool.period.start,
+        "end": pool.period.end,
+        "usd_per_gpu_hour": {market: rate and asdict(rate) for market, rate in pool.rates.items()},
+    }
+
+
+def _month(one: ClassMonth) -> dict[str, Any]:
+    return {
+        "class": one.machine,
+        "month": one.month,
+        "from": one.start,
+        "until": one.end,
+        "commitments": _commitments(one.commitments),
+        "committed_hours": one.committed_hours,
+        "held_hours": one.held_hours,
+        "held_hours_by_purchase": dict(one.held),
+        "utilization": one.utilization,
+        "coverage": one.coverage,
+        "spot_share": one.spot_share,
+        "idle_hours": one.idle_hours,
+        "idle_usd": one.idle_usd,
+        "held_usd": one.usd,
+        "usd_per_held_hour": one.usd_per_held_hour,
+    }
+
+
+def _outlook(one: Outlook) -> dict[str, Any]:
+    held = one.held
+    known: Mapping[str, Any] = (
+        {"held_hours": held.hours, "error_hours": held.error, "backtests": held.backtests}
+        if isinstance(held, HoursForecast)
+        else {"held_hours": None, "error_hours": None, "backtests": 0}
+    )
+    return {
+        "class": one.machine,
+        "month": one.month,
+        "commitments": _commitments(one.commitments),
+        "committed_hours": one.committed_hours,
+        **known,
+        "days": held.days,
+        "days_needed": held.needed if isinstance(held, TooShort) else None,
+    }
+
+
+def _commitments(found: Sequence[Commitment]) -> list[dict[str, Any]]:
+    return [asdict(one) for one in found]
+
+
+def _time(at: datetime.datetime | None) -> str:
+    return "unknown" if at is None else f"{at:%Y-%m-%d %H:%M}"
+
+
+def _hours(amount: float) -> str:
+    return f"{amount:,.0f}"
+
+
+def _share(amount: float | None) -> str:
+    return "-" if amount is None else f"{amount:.0%}"
+
+
+def _usd(amount: float | None) -> str:
+    return "unknown" if amount is None else f"{amount:,.2f}"
