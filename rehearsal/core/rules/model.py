@@ -13,6 +13,8 @@ from infra import rulebook
 from rehearsal.core.model import Properties, Record
 
 W = TypeVar("W")
+# As the type of a rule: every resource type of the cloud.
+EVERY = "*"
 
 
 @dataclass(frozen=True)
@@ -100,14 +102,14 @@ class Book(rulebook.RuleBook[Rule[W]]):
 
     def broken_alone(self, type: str, inputs: Properties) -> Iterator[tuple[Rule[W], Violation]]:
         """Violations of the inputs by themselves."""
-        for rule in self.about(type):
+        for rule in (*self.about(type), *self.about(EVERY)):
             if rule.alone:
                 for violation in rule.alone(inputs):
                     yield rule, violation
 
     def broken_around(self, type: str, inputs: Properties, world: W) -> Iterator[tuple[Rule[W], Violation]]:
         """Violations of the inputs among other resources."""
-        for rule in self.about(type):
+        for rule in (*self.about(type), *self.about(EVERY)):
             if rule.around:
                 for violation in rule.around(inputs, world):
                     yield rule, violation

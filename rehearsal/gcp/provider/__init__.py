@@ -11,15 +11,21 @@
 - `service_words`: the values of properties that only the service judges, from `services.json`: discovery
   documents, by `tools/gcp_discovery.py`.
 - `replace` and `replace_lower`: properties whose change or decrease replaces the resource, as in the tables.
+
+`lists.json`, by `tools/gcp_lists.py`, holds what grows: machine types, zones, accelerators, predefined roles.
 """
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-FILE, SERVICES = (Path(__file__).with_name(name) for name in ("facts.json", "services.json"))
+from rehearsal.core.rules.open_lists import Machines
+
+FILE, SERVICES, LISTS = (
+    Path(__file__).with_name(name) for name in ("facts.json", "services.json", "lists.json")
+)
 
 
 @functools.cache
@@ -41,3 +47,35 @@ def source() -> str:
     """The repository and commit that the facts are read from."""
     head = _document()
     return f"{head['source']}@{head['commit'][:8]} ({head['date']})"
+
+
+@functools.cache
+def machines() -> Machines:
+    """The machine types of Compute Engine."""
+    families = {family: tuple(sizes.split()) for family, sizes in _lists()["machines"].items()}
+    return Machines(families, sign="-")
+
+
+@functools.cache
+def zones() -> Mapping[str, tuple[str, ...]]:
+    """Region -> the letters of its zones."""
+    return {region: tuple(letters.split()) for region, letters in _lists()["zones"].items()}
+
+
+@functools.cache
+def roles() -> Collection[str]:
+    """Predefined roles, such as `roles/storage.admin`."""
+    rows = _lists()["roles"].items()
+    named = {f"roles/{service}.{rest}" for service, rests in rows for rest in rests.split()}
+    return named | {f"roles/{service}" for service, rests in rows if rests.startswith(" ") or not rests}
+
+
+def lists_source() -> str:
+    """The repositories that the lists are read from."""
+    return str(_lists()["source"])
+
+
+@functools.cache
+def _lists() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(LISTS.read_text(encoding="utf-8"))
+    return found

@@ -6,7 +6,6 @@ from typing import Any
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp import facts
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
 
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
@@ -104,25 +103,6 @@ def _peering(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
                 "",
                 "badRequest",
             )
-
-
-@BOOK.rule(
-    "GCP-COMPUTE-015",
-    "gcp:compute/reservation:Reservation",
-    "gcp:compute/instance:Instance",
-    "gcp:compute/disk:Disk",
-    source="infra/catalog/gcp/tables/regions.toml",
-)
-def _zone(inputs: Properties) -> Iterator[Violation]:
-    """A zone is one of its region."""
-    zone = inputs.get("zone")
-    if isinstance(zone, str):
-        region = zone.rpartition("-")[0]
-        own = zone.removeprefix(f"{region}-")
-        known = facts.catalog().regions.get(region)
-        # Besides zones with letters there are AI zones, such as us-central1-ai1a.
-        if known and zone not in known.zones and not own.startswith("ai"):
-            yield Violation("zone", f"{zone} does not exist; {region} has {', '.join(known.zones)}")
 
 
 @BOOK.rule(

@@ -55,7 +55,11 @@ def whole(value: Any) -> int | None:
 
 def amount(value: Any) -> Decimal | None:
     """The number of a quantity such as `500m`; None for an invalid one."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, str | int | float)
+        or str(value) != str(value).strip()
+    ):
         return None
     try:
         return quantity.parse(value)

@@ -233,9 +233,12 @@ def test_computed_maps_have_their_keys(aws: Driver) -> None:
 @pytest.mark.parametrize(
     ("given", "differs"),
     [
-        ({"kmsKeyArn": "key"}, {"kmsKeyArn"}),
-        ({"kmsKeyArn": "key", "environment": {"variables": {}}}, {"kmsKeyArn", "environment"}),
-        ({"kmsKeyArn": "key", "environment": {"variables": {"A": "1"}}}, set()),
+        ({"kmsKeyArn": "arn:aws:kms:us-east-1:1:key/k"}, {"kmsKeyArn"}),
+        (
+            {"kmsKeyArn": "arn:aws:kms:us-east-1:1:key/k", "environment": {"variables": {}}},
+            {"kmsKeyArn", "environment"},
+        ),
+        ({"kmsKeyArn": "arn:aws:kms:us-east-1:1:key/k", "environment": {"variables": {"A": "1"}}}, set()),
         ({}, set()),
     ],
 )
@@ -244,5 +247,6 @@ def test_a_key_for_no_variables_differs_in_each_preview(
 ) -> None:
     """Lambda does not keep it: hashicorp/terraform-provider-aws issue 6366."""
     role = aws.create("iam/role:Role", "role", assumeRolePolicy=EKS_TRUST.replace("eks.", "lambda."))
-    aws.create("lambda/function:Function", "clean", role=role["arn"], **given)
-    assert set(aws.diff("clean", role=role["arn"], **given).changed) == differs
+    function = {"role": role["arn"], "runtime": "python3.13", "handler": "main.run", **given}
+    aws.create("lambda/function:Function", "clean", **function)
+    assert set(aws.diff("clean", **function).changed) == differs

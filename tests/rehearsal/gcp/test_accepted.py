@@ -60,7 +60,11 @@ def test_a_connection_of_the_host_project_serves_a_shared_vpc(google: Driver) ->
     google.config["project"] = "research"
     private: dict[str, Any] = {"ipv4Enabled": False, "privateNetwork": link}
     with pytest.raises(Exception, match="GCP-SQL-003"):
-        google.create("sql/databaseInstance:DatabaseInstance", "db", **sql(tier="t", ipConfiguration=private))
+        google.create(
+            "sql/databaseInstance:DatabaseInstance",
+            "db",
+            **sql(tier="db-custom-1-3840", ipConfiguration=private),
+        )
     google.config["project"] = "host"
     google.create(
         CONNECTION,

@@ -50,9 +50,10 @@ def test_a_network_is_found_in_every_form_and_missed_in_every_form(google: Drive
 
 
 def test_the_default_network_and_other_projects_are_accepted(google: Driver) -> None:
-    google.create("compute/firewall:Firewall", "a", network="default", allows=[{"protocol": "tcp"}])
+    allowed: dict[str, Any] = {"allows": [{"protocol": "tcp"}], "sourceRanges": ["10.0.0.0/8"]}
+    google.create("compute/firewall:Firewall", "a", network="default", **allowed)
     shared = "projects/host/global/networks/shared"
-    google.create("compute/firewall:Firewall", "b", network=shared, allows=[{"protocol": "tcp"}])
+    google.create("compute/firewall:Firewall", "b", network=shared, **allowed)
     assert {"a", "b"} <= set(google.made)
 
 
@@ -88,7 +89,8 @@ def test_members_must_exist(google: Driver) -> None:
         google.create("projects/iAMMember:IAMMember", "m", member=f"serviceAccount:{email}", **member)
     google.create(ACCOUNT, "sa", accountId="trainer")
     google.create("projects/iAMMember:IAMMember", "m", member=f"serviceAccount:{email}", **member)
-    pool: dict[str, Any] = {"serviceAccountId": f"projects/research/serviceAccounts/{email}", "role": "r"}
+    pool: dict[str, Any] = {"serviceAccountId": f"projects/research/serviceAccounts/{email}"}
+    pool["role"] = "roles/iam.workloadIdentityUser"
     workload = "serviceAccount:research.svc.id.goog[ns/sa]"
     with pytest.raises(RefusalError, match=r"Identity Pool does not exist \(research.svc.id.goog\)"):
         google.create("serviceaccount/iAMMember:IAMMember", "w", member=workload, **pool)

@@ -1,6 +1,5 @@
 """Launch templates, placement groups and capacity reservations."""
 
-import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,25 +7,14 @@ from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK
 from rehearsal.aws.rules.reading import EFA_DEVICES, items, number, text
 from rehearsal.core.model import Properties
-from rehearsal.core.properties import at, each
+from rehearsal.core.properties import at
 from rehearsal.core.rules.model import Violation
 
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 _RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 _INTERFACE = "botocore 1.44.5 ec2/2016-11-15 LaunchTemplateInstanceNetworkInterfaceSpecificationRequest"
-_DISK = "botocore 1.44.5 ec2/2016-11-15 LaunchTemplateEbsBlockDeviceRequest"
 _TYPES = "catalog: aws/karpenter-provider-aws instance-types.md and moto 5.2.5 DescribeInstanceTypes"
 _RESERVE = "botocore 1.44.5 ec2/2016-11-15 CreateCapacityReservationRequest"
-_SIZES = {
-    "gp2": (1, 16384),
-    "gp3": (1, 65536),
-    "io1": (4, 16384),
-    "io2": (4, 65536),
-    "st1": (125, 16384),
-    "sc1": (125, 16384),
-    "standard": (1, 1024),
-}
-_IOPS = {"gp3": (3000, 80000), "io1": (100, 64000), "io2": (100, 256000)}
 
 
 def place(interface: Mapping[str, Any]) -> tuple[int, int]:
@@ -129,39 +117,6 @@ def one_efa_per_card(inputs: Properties) -> Iterator[Violation]:
                 yield Violation(
                     f"{path}.networkCardIndex", f"{other} is an EFA device of card {card} already"
                 )
-
-
-@BOOK.rule("AWS-EC2-010", _TEMPLATE, source=_TYPES)
-def instance_type_exists(inputs: Properties) -> Iterator[Violation]:
-    """An instance type of a family in the catalog is one of its sizes."""
-    name, types = text(inputs.get("instanceType")), facts.catalog().instance_types
-    families = {kind.partition(".")[0] for kind in types}
-    if name and name not in types and name.partition(".")[0] in families:
-        near = difflib.get_close_matches(name, types, n=1, cutoff=0)
-        yield Violation("instanceType", f"{name} does not exist", f"Did you mean {near[0]}?")
-
-
-def _outside(
-    inputs: Properties, name: str, limits: Mapping[str, tuple[int, int]], unit: str
-) -> Iterator[Violation]:
-    """Values of the volumes' property `name` outside of the limits (least, most) of the volume's type."""
-    for path, disk in each(inputs, "blockDeviceMappings[].ebs"):
-        value, span = number(disk.get(name)), limits.get(str(disk.get("volumeType")))
-        if value is not None and span and not span[0] <= value <= span[1]:
-            message = f"a {disk['volumeType']} volume has {span[0]} to {span[1]} {unit}, not {value:.0f}"
-            yield Violation(f"{path}.{name}", message)
-
-
-@BOOK.rule("AWS-EC2-012", _TEMPLATE, source=_DISK)
-def volume_size(inputs: Properties) -> Iterator[Violation]:
-    """A volume's size is one that its type has."""
-    yield from _outside(inputs, "volumeSize", _SIZES, "GiB")
-
-
-@BOOK.rule("AWS-EC2-013", _TEMPLATE, source=_DISK)
-def volume_iops(inputs: Properties) -> Iterator[Violation]:
-    """A volume's IOPS are within what its type can be provisioned with."""
-    yield from _outside(inputs, "iops", _IOPS, "IOPS")
 
 
 @BOOK.rule(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules import cron, grammar
 from rehearsal.kubernetes.rules.accessors import (
     Object,
     absent,
@@ -205,16 +205,20 @@ def _schedule(inputs: Properties) -> Iterator[Violation]:
     """A CronJob has a valid schedule and concurrency policy."""
     if absent(at(inputs, "spec.schedule")):
         yield required("spec.schedule")
-    for key in ("failedJobsHistoryLimit", "successfulJobsHistoryLimit"):
+    elif (own := text(at(inputs, "spec.schedule"))) and (wrong := cron.schedule(own)):
+        yield invalid("spec.schedule", own, wrong, 'Write five fields such as "0 3 * * *", or @daily.')
+    elif own and "TZ" in own:
+        yield invalid("spec.schedule", own, "cannot use TZ or CRON_TZ in schedule", "Set timeZone.")
+    for key in ("failedJobsHistoryLimit", "startingDeadlineSeconds", "successfulJobsHistoryLimit"):
         number = whole(at(inputs, f"spec.{key}"))
         if number is not None and number < 0:
             yield invalid(f"spec.{key}", number, NEGATIVE)
     zone = at(inputs, "spec.timeZone")
     if isinstance(zone, str) and not _known_zone(zone):
         yield invalid("spec.timeZone", zone, f"unknown time zone {zone}")
-    policies, own = ("Allow", "Forbid", "Replace"), at(inputs, "spec.concurrencyPolicy")
-    if own not in (None, "", UNKNOWN, *policies):
-        yield unsupported("spec.concurrencyPolicy", own, policies)
+    policies, policy = ("Allow", "Forbid", "Replace"), at(inputs, "spec.concurrencyPolicy")
+    if policy not in (None, "", UNKNOWN, *policies):
+        yield unsupported("spec.concurrencyPolicy", policy, policies)
 
 
 def _known_zone(name: str) -> bool:

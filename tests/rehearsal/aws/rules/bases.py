@@ -55,7 +55,7 @@ BASES: dict[str, dict[str, Any]] = {
         "trafficType": "ALL",
     },
     "ec2/internetGateway:InternetGateway": {"vpcId": "$bare"},
-    "ec2/natGateway:NatGateway": {"subnetId": "$a", "allocationId": "eipalloc-1"},
+    "ec2/natGateway:NatGateway": {"subnetId": "$a", "allocationId": "eipalloc-0123456789abcdef0"},
     "ec2/route:Route": {
         "routeTableId": "$table",
         "destinationCidrBlock": "10.50.0.0/16",
@@ -92,6 +92,42 @@ BASES: dict[str, dict[str, Any]] = {
         "instanceType": "p4d.24xlarge",
         "networkInterfaces": _EFA,
         "blockDeviceMappings": [_DISK],
+    },
+    "ec2/instance:Instance": {
+        "ami": "ami-0123456789abcdef0",
+        "instanceType": "m7i.large",
+        "rootBlockDevice": {"volumeType": "gp3", "volumeSize": 100},
+    },
+    "ebs/volume:Volume": {"availabilityZone": "us-east-1a", "type": "gp3", "size": 100},
+    "ecs/taskDefinition:TaskDefinition": {
+        "family": "web",
+        "containerDefinitions": '[{"name": "web", "image": "nginx"}]',
+        "cpu": "256",
+        "memory": "512",
+        "networkMode": "awsvpc",
+        "requiresCompatibilities": ["FARGATE"],
+    },
+    "ecs/service:Service": {"name": "web", "launchType": "EC2"},
+    "ecr/repository:Repository": {"name": "team/web"},
+    "elasticache/cluster:Cluster": {"clusterId": "c", "engine": "redis", "nodeType": "cache.t4g.micro"},
+    "lambda/function:Function": {
+        "name": "f",
+        "role": "arn:aws:iam::123456789012:role/f",
+        "runtime": "python3.13",
+        "handler": "main.run",
+    },
+    "sqs/queue:Queue": {"name": "q"},
+    "autoscaling/group:Group": {"minSize": 0, "maxSize": 2},
+    "cloudwatch/metricAlarm:MetricAlarm": {
+        "name": "a",
+        "comparisonOperator": "GreaterThanThreshold",
+        "evaluationPeriods": 1,
+    },
+    "dynamodb/table:Table": {
+        "name": "t",
+        "billingMode": "PAY_PER_REQUEST",
+        "hashKey": "id",
+        "attributes": [{"name": "id", "type": "S"}],
     },
     "ec2/placementGroup:PlacementGroup": {"name": "near", "strategy": "cluster"},
     "ec2/capacityReservation:CapacityReservation": {
@@ -177,6 +213,15 @@ BASES: dict[str, dict[str, Any]] = {
         "engine": "aurora-postgresql",
         "instanceClass": "db.serverless",
     },
+    "rds/instance:Instance": {
+        "identifier": "db",
+        "engine": "postgres",
+        "engineVersion": "16",
+        "instanceClass": "db.t4g.micro",
+        "allocatedStorage": 20,
+        "username": "root1",
+        "password": "longenough",
+    },
     "rds/subnetGroup:SubnetGroup": {"subnetIds": ["$a", "$b"]},
     "iam/role:Role": {
         "name": "worker",
@@ -192,6 +237,10 @@ BASES: dict[str, dict[str, Any]] = {
                 ],
             }
         ),
+    },
+    "iam/rolePolicyAttachment:RolePolicyAttachment": {
+        "role": "$admin",
+        "policyArn": "arn:aws:iam::aws:policy/AmazonS3FullAccess",
     },
     "iam/policy:Policy": {"name": "reads", "policy": _policy()},
     "iam/rolePolicy:RolePolicy": {"role": "$admin", "policy": _policy()},

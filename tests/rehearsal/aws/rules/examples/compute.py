@@ -67,7 +67,9 @@ EXAMPLES = {
     ),
     "AWS-VPC-016": Example(_NAT, "subnetId", {"subnetId": "$bare_a"}),
     "AWS-VPC-017": Example(_ROUTE, "", {"destinationIpv6CidrBlock": "::/0"}),
-    "AWS-VPC-018": Example(_ROUTE, "", {"gatewayId": DROP}, {"gatewayId": DROP, "natGatewayId": "nat-1"}),
+    "AWS-VPC-018": Example(
+        _ROUTE, "", {"gatewayId": DROP}, {"gatewayId": DROP, "natGatewayId": "nat-0123456789abcdef0"}
+    ),
     "AWS-VPC-019": Example(_ROUTE, "destinationCidrBlock", {"destinationCidrBlock": "0.0.0.0/0"}),
     "AWS-VPC-020": Example(_ROUTE, "gatewayId", {"gatewayId": "$other_igw"}),
     "AWS-SG-001": Example(
@@ -131,9 +133,6 @@ EXAMPLES = {
         "networkInterfaces[3].networkCardIndex",
         {"networkInterfaces[3].networkCardIndex": 2, "networkInterfaces[3].deviceIndex": 2},
     ),
-    "AWS-EC2-010": Example(
-        _TEMPLATE, "instanceType", {"instanceType": "p4d.48xlarge"}, {"instanceType": "p4de.24xlarge"}
-    ),
     "AWS-EC2-011": Example(
         _TEMPLATE,
         "instanceRequirements",
@@ -142,6 +141,19 @@ EXAMPLES = {
     ),
     "AWS-EC2-012": Example(_TEMPLATE, f"{_EBS}.volumeSize", {f"{_EBS}.volumeSize": 70000}),
     "AWS-EC2-013": Example(_TEMPLATE, f"{_EBS}.iops", {f"{_EBS}.iops": 2000}, {f"{_EBS}.iops": 3000}),
+    "AWS-EC2-018": Example(
+        "ebs/volume:Volume", "iops", {"size": 10, "iops": 20000}, {"size": 40, "iops": 20000}
+    ),
+    "AWS-EC2-019": Example(
+        "ebs/volume:Volume", "iops", {"type": "gp2", "iops": 3000}, {"type": "io1", "iops": 3000}
+    ),
+    "AWS-EC2-020": Example(
+        "ebs/volume:Volume",
+        "multiAttachEnabled",
+        {"multiAttachEnabled": True},
+        {"multiAttachEnabled": True, "type": "io2", "iops": 3000},
+    ),
+    "AWS-EC2-021": Example("ebs/volume:Volume", "size", {"size": DROP}),
     "AWS-EC2-014": Example(
         _TEMPLATE,
         f"{_EBS}.throughput",

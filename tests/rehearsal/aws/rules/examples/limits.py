@@ -44,8 +44,7 @@ EXAMPLES: dict[str, Example] = {
     "AWS-LIM-003": limit(_TEMPLATE, "metadataOptions.httpTokens", "required", "always"),
     "AWS-LIM-004": limit(_TEMPLATE, "instanceMarketOptions.marketType", "capacity-block", "block"),
     "AWS-LIM-005": limit(_TEMPLATE, "networkInterfaces[1].interfaceType", "efa-only", "EFA"),
-    "AWS-LIM-006": limit(_TEMPLATE, "blockDeviceMappings[0].ebs.volumeType", "io2", "ssd"),
-    "AWS-LIM-007": limit(_TEMPLATE, "blockDeviceMappings[0].ebs.throughput", 125, 100),
+    "AWS-LIM-006": limit(_TEMPLATE, "blockDeviceMappings[0].ebs.volumeType", "gp2", "ssd"),
     "AWS-LIM-008": limit(
         _TEMPLATE, "capacityReservationSpecification.capacityReservationPreference", "open", "always"
     ),
@@ -65,8 +64,8 @@ EXAMPLES: dict[str, Example] = {
     "AWS-LIM-023": limit(
         _CLUSTER,
         "encryptionConfig",
-        {"resources": ["secrets"], "provider": {"keyArn": "k"}},
-        {"resources": ["pods"], "provider": {"keyArn": "k"}},
+        {"resources": ["secrets"], "provider": {"keyArn": "arn:k"}},
+        {"resources": ["pods"], "provider": {"keyArn": "arn:k"}},
         "encryptionConfig.resources[0]",
     ),
     "AWS-LIM-024": limit(_CLUSTER, "upgradePolicy.supportType", "STANDARD", "BASIC"),

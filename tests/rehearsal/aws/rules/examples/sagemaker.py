@@ -37,7 +37,7 @@ EXAMPLES: dict[str, Example] = {
     "AWS-LIM-141": limit(_DOMAIN, "domainName", "lab", "lab_1"),
     "AWS-LIM-142": limit(_TRACKING, "trackingServerName", "mlflow-1", "mlflow_1"),
     "AWS-LIM-143": limit("sagemaker/featureGroup:FeatureGroup", "featureGroupName", "f_1", "_f"),
-    "AWS-LIM-144": limit(_NOTEBOOK, "roleArn", "$sage_role.arn", "role/worker"),
+    "AWS-LIM-144": limit(_NOTEBOOK, "roleArn", "$sage_role.arn", "arn:aws:iam::1:user/a"),
     "AWS-LIM-145": limit(_NOTEBOOK, "volumeSize", 5, 4),
     "AWS-LIM-146": limit(_NOTEBOOK, "securityGroups", ["$efa"] * 5, ["$efa"] * 6),
     "AWS-LIM-147": limit(_DOMAIN, "authMode", "SSO", "LDAP"),

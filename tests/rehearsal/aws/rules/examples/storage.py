@@ -175,8 +175,8 @@ EXAMPLES = {
     "AWS-S3-014": Example(
         _LIFECYCLE,
         "rules[0].transitions",
-        {**_EXPRESS, "rules[0].transitions": [{"days": 30, "storageClass": "GLACIER"}]},
-        {"rules[0].transitions": [{"days": 30, "storageClass": "GLACIER"}]},
+        {**_EXPRESS, "rules[0].transitions": [{"days": 29, "storageClass": "GLACIER"}]},
+        {"rules[0].transitions": [{"days": 29, "storageClass": "GLACIER"}]},
     ),
     "AWS-S3-015": Example(
         _LIFECYCLE,
@@ -223,7 +223,7 @@ EXAMPLES = {
     "AWS-RDS-020": Example("rds/subnetGroup:SubnetGroup", "subnetIds", {"subnetIds": ["$a", "$a2"]}),
     "AWS-RDS-021": Example("rds/subnetGroup:SubnetGroup", "subnetIds", {"subnetIds": ["$a", "$other_b"]}),
     "AWS-RDS-022": Example(_INSTANCE, "engine", {"engine": "aurora-mysql"}),
-    "AWS-RDS-023": Example(_INSTANCE, "engineVersion", {"engineVersion": "15.2"}, {"engineVersion": "16.6"}),
+    "AWS-RDS-023": Example(_INSTANCE, "engineVersion", {"engineVersion": "15.10"}, {"engineVersion": "16.6"}),
     "AWS-RDS-024": Example(
         _INSTANCE,
         "instanceClass",

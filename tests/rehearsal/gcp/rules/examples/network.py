@@ -66,13 +66,6 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         {"workloadPolicy": {"type": "HIGH_AVAILABILITY", "acceleratorTopology": "1x72"}},
         "workloadPolicy.acceleratorTopology",
     ),
-    "GCP-COMPUTE-015": (
-        "compute/reservation:Reservation",
-        [],
-        {"zone": "us-east1-ai1a"},
-        {"zone": "us-east1-a"},
-        "zone",
-    ),
     "GCP-COMPUTE-016": (
         NETWORK,
         [],

@@ -1,0 +1,1 @@
+"""Values that AWS lists, forms of references, runtimes and managed policies."""

@@ -1,0 +1,92 @@
+"""Tiers of Cloud SQL, and versions and places of GKE clusters."""
+
+import re
+from collections.abc import Iterator
+
+from rehearsal.core.model import Properties
+from rehearsal.core.rules import open_lists
+from rehearsal.core.rules.model import Violation
+from rehearsal.core.rules.open_lists import ListVerdict
+from rehearsal.gcp import facts
+from rehearsal.gcp.rules.book import BOOK, block
+
+_SQL = "gcp:sql/databaseInstance:DatabaseInstance"
+_CLUSTER, _POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePool"
+_TIERS = (
+    "Cloud SQL documentation, Instance settings (vCPUs 1 or even up to 96; memory in steps "
+    "of 256 MB, 3.75 GB or more, 0.9 to 6.5 GB for a vCPU); tiers of the API"
+)
+_SHARED = ("db-f1-micro", "db-g1-small")
+_OF_MYSQL = ("db-n1-", "D")
+_CUSTOM = re.compile(r"db-custom-(\d+)-(\d+)")
+_OTHERS = re.compile(
+    r"db-(n1-standard-(1|2|4|8|16|32|64|96)|n1-highmem-(2|4|8|16|32|64|96)|(perf|memory)-optimized-N-\d+"
+    r"|c4a-(highmem|standard)-\d+(-lssd)?)|D(0|1|2|4|8|16|32)"
+)
+_MOST_CPUS, _LEAST_MB, _STEP_MB = 96, 3840, 256
+_LEAST_RATIO, _MOST_RATIO = 0.9 * 1024, 6.5 * 1024
+_VERSION = re.compile(r"(1\.\d+)(\.\d+(-gke\.\d+)?)?")
+
+
+@BOOK.rule("GCP-SQL-008", _SQL, source=_TIERS)
+def _tier(inputs: Properties) -> Iterator[Violation]:
+    """The tier of an instance is one of its engine: PostgreSQL has no db-n1, SQL Server only custom ones."""
+    tier, version = block(inputs.get("settings")).get("tier"), inputs.get("databaseVersion")
+    if not isinstance(tier, str) or not tier:
+        return
+    problem = _problem(tier, version if isinstance(version, str) else "")
+    if problem:
+        yield Violation(
+            "settings.tier",
+            f"Invalid Tier ({tier}): {problem}",
+            "Use db-custom-CPUS-MB, as db-custom-2-7680.",
+        )
+
+
+def _problem(tier: str, version: str) -> str:
+    custom, found = _CUSTOM.fullmatch(tier), ""
+    if custom:
+        found = _custom(int(custom[1]), int(custom[2]))
+    elif tier not in _SHARED and not _OTHERS.fullmatch(tier):
+        found = "there is no such tier"
+    elif version.startswith("POSTGRES") and tier.startswith(_OF_MYSQL):
+        found = "only custom or shared-core instance Billing Tier type allowed for PostgreSQL database"
+    elif version.startswith("SQLSERVER") and tier.startswith((*_SHARED, *_OF_MYSQL)):
+        found = "only custom instance Billing Tier type allowed for SQL Server database"
+    return found
+
+
+def _custom(cpus: int, memory: int) -> str:
+    if cpus > _MOST_CPUS or cpus == 0 or (cpus > 1 and cpus % 2):
+        return f"{cpus} vCPUs are not 1 or an even number up to {_MOST_CPUS}"
+    if memory % _STEP_MB or memory < _LEAST_MB or not _LEAST_RATIO * cpus <= memory <= _MOST_RATIO * cpus:
+        return f"{memory} MB are not a multiple of {_STEP_MB}, {_LEAST_MB} or more, 0.9 to 6.5 GB for a vCPU"
+    return ""
+
+
+@BOOK.rule("GCP-GKE-031", _CLUSTER, source="GKE documentation, Autopilot overview (clusters are regional)")
+def _autopilot(inputs: Properties) -> Iterator[Violation]:
+    """An Autopilot cluster is regional."""
+    location = inputs.get("location")
+    if inputs.get("enableAutopilot") is True and isinstance(location, str) and location.count("-") > 1:
+        message = "Autopilot clusters must be regional clusters"
+        yield Violation("location", f"{message}: {location} is a zone", f"Use {location.rpartition('-')[0]}.")
+
+
+@BOOK.rule(
+    "GCP-GKE-032",
+    _CLUSTER,
+    _POOL,
+    source="infra/catalog/gcp/tables/gke.toml; GKE API, Cluster (version aliases)",
+)
+def _version(inputs: Properties) -> Iterator[Violation]:
+    """A version is latest, 1.X, 1.X.Y or 1.X.Y-gke.N of a minor version that GKE still has, or newer."""
+    for name in ("minMasterVersion", "nodeVersion", "version"):
+        value = inputs.get(name)
+        if not isinstance(value, str) or value in ("", "latest", "-"):
+            continue
+        form, minors = _VERSION.fullmatch(value), list(facts.catalog().gke.minors)
+        if form is None or open_lists.version(form[1], minors) is ListVerdict.WRONG:
+            yield Violation(
+                name, f'Version "{value}" is invalid or not supported', f"GKE has {', '.join(minors)}."
+            )

@@ -1,0 +1,155 @@
+"""Places, machine types, GPUs, roles, members, firewalls, tiers and versions: accepted and refused."""
+
+from typing import Any
+
+INSTANCE, POOL = "compute/instance:Instance", "container/nodePool:NodePool"
+CLUSTER, BUCKET = "container/cluster:Cluster", "storage/bucket:Bucket"
+FIREWALL, SQL = "compute/firewall:Firewall", "sql/databaseInstance:DatabaseInstance"
+SUBNETWORK, ADDRESS = "compute/subnetwork:Subnetwork", "compute/address:Address"
+MEMBER = "pubsub/topicIAMMember:TopicIAMMember"
+NETS: list[Any] = [
+    ("compute/network:Network", "net", {"name": "net", "autoCreateSubnetworks": False}),
+    (
+        SUBNETWORK,
+        "sub",
+        {"name": "sub", "network": "net", "ipCidrRange": "10.0.0.0/20", "region": "us-east1"},
+    ),
+]
+
+
+def machine(kind: str = "n2-standard-4", **more: Any) -> dict[str, Any]:
+    return {
+        "name": "vm",
+        "zone": "us-central1-a",
+        "machineType": kind,
+        "bootDisk": {"initializeParams": {"image": "debian-cloud/debian-12"}},
+        "networkInterfaces": [{"network": "default"}],
+        **more,
+    }
+
+
+def firewall(**more: Any) -> dict[str, Any]:
+    return {"name": "web", "network": "default", "allows": [{"protocol": "tcp", "ports": ["80"]}], **more}
+
+
+def database(tier: str) -> dict[str, Any]:
+    return {"databaseVersion": "POSTGRES_15", "settings": {"tier": tier}}
+
+
+def grant(role: str = "roles/pubsub.publisher", member: str = "user:a@example.com") -> dict[str, Any]:
+    return {"topic": "t", "role": role, "member": member}
+
+
+T4 = [{"type": "nvidia-tesla-t4", "count": 1}]
+STOPS = {"onHostMaintenance": "TERMINATE"}
+ANY = {"sourceRanges": ["0.0.0.0/0"]}
+LINK = "projects/research/regions/{}/subnetworks/sub"
+
+# id -> (type, world, accepted inputs, refused inputs, path of the violation)
+EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] = {
+    "GCP-PLACE-001": (
+        CLUSTER,
+        [],
+        {"location": "us-central1-c", "initialNodeCount": 1},
+        {"location": "us-central-1c", "initialNodeCount": 1},
+        "location",
+    ),
+    "GCP-PLACE-002": (
+        CLUSTER,
+        [],
+        {"location": "us-central1", "initialNodeCount": 1},
+        {"location": "us-northeast1", "initialNodeCount": 1},
+        "location",
+    ),
+    "GCP-STORAGE-010": (BUCKET, [], {"location": "NAM4"}, {"location": "us-central1-a"}, "location"),
+    "GCP-STORAGE-011": (
+        BUCKET,
+        [],
+        {"location": "US", "storageClass": "NEARLINE"},
+        {"location": "US", "storageClass": "WARM"},
+        "storageClass",
+    ),
+    "GCP-STORAGE-012": (
+        BUCKET,
+        [],
+        {"location": "US", "lifecycleRules": [{"action": {"type": "Delete"}, "condition": {"age": 1}}]},
+        {"location": "US", "lifecycleRules": [{"action": {"type": "Remove"}, "condition": {"age": 1}}]},
+        "lifecycleRules[0].action.type",
+    ),
+    "GCP-MACHINE-001": (INSTANCE, [], machine("n2-custom-6-3072"), machine("n9-standard-4"), "machineType"),
+    "GCP-MACHINE-002": (INSTANCE, [], machine("e2-medium"), machine("e3-standard-4"), "machineType"),
+    "GCP-GPU-013": (
+        POOL,
+        [],
+        {"cluster": "c", "nodeConfig": {"machineType": "n1-standard-4", "guestAccelerators": T4}},
+        {"cluster": "c", "nodeConfig": {"machineType": "e2-standard-4", "guestAccelerators": T4}},
+        "nodeConfig.guestAccelerators[0].type",
+    ),
+    "GCP-VM-001": (
+        INSTANCE,
+        [],
+        machine("g2-standard-4", scheduling=STOPS),
+        machine("g2-standard-4"),
+        "scheduling.onHostMaintenance",
+    ),
+    "GCP-VM-002": (
+        INSTANCE,
+        [],
+        machine(scheduling={"preemptible": True, "automaticRestart": False}),
+        machine(scheduling={"preemptible": True}),
+        "scheduling.automaticRestart",
+    ),
+    "GCP-POOL-031": (
+        POOL,
+        [],
+        {"cluster": "c", "nodeConfig": {"spot": True, "preemptible": False}},
+        {"cluster": "c", "nodeConfig": {"spot": True, "preemptible": True}},
+        "nodeConfig.preemptible",
+    ),
+    "GCP-COMPUTE-018": (
+        FIREWALL,
+        [],
+        firewall(sourceTags=["web"]),
+        firewall(targetTags=["web"]),
+        "sourceRanges",
+    ),
+    "GCP-COMPUTE-019": (
+        FIREWALL,
+        [],
+        firewall(**ANY),
+        firewall(allows=[{"protocol": "icmp", "ports": ["80"]}], **ANY),
+        "allows[0].ports[0]",
+    ),
+    "GCP-COMPUTE-020": (
+        ADDRESS,
+        NETS,
+        {"name": "a", "addressType": "INTERNAL", "region": "us-east1", "subnetwork": LINK.format("us-east1")},
+        {"name": "a", "addressType": "INTERNAL", "region": "us-west1", "subnetwork": LINK.format("us-east1")},
+        "subnetwork",
+    ),
+    "GCP-IAM-005": (MEMBER, [], grant(), grant("pubsub.publisher"), "role"),
+    "GCP-IAM-006": (MEMBER, [], grant(), grant("roles/pubsub.publishr"), "role"),
+    "GCP-IAM-007": (MEMBER, [], grant(), grant("roles/pubsub.laterRole"), "role"),
+    "GCP-IAM-008": (
+        MEMBER,
+        [],
+        grant(member="serviceAccount:research.svc.id.goog[lab/train]"),
+        grant(member="user:alice"),
+        "member",
+    ),
+    "GCP-SQL-008": (SQL, [], database("db-custom-2-7680"), database("db-n1-standard-1"), "settings.tier"),
+    "GCP-GKE-031": (
+        CLUSTER,
+        [],
+        {"location": "us-central1", "enableAutopilot": True},
+        {"location": "us-central1-a", "enableAutopilot": True},
+        "location",
+    ),
+    "GCP-GKE-032": (
+        CLUSTER,
+        [],
+        {"location": "us-central1", "initialNodeCount": 1, "minMasterVersion": "1.37.1-gke.100"},
+        {"location": "us-central1", "initialNodeCount": 1, "minMasterVersion": "1.28"},
+        "minMasterVersion",
+    ),
+}
