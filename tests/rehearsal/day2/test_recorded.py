@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from infra.exit_codes import ExitCode
+from rehearsal.projects import recorded
 from tests.rehearsal.day2.recorded import folders, state
 from tests.trainstack.cli.command import run_json
 from trainstack.cli.clients import update
-from trainstack.replay import recorded, runs
+from trainstack.replay import runs
 from trainstack.replay.report import Replay
 from trainstack.stamp import lock
 

@@ -35,8 +35,9 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_project_cannot_destroy_resources_of_another_with_its_name(local: Path, tmp_path: Path) -> None:
     program = "import pulumi_aws as aws\naws.ec2.Vpc('net', cidr_block='10.0.0.0/16', region='us-east-1')\n"
     first, second = project(tmp_path / "a" / "infra", program), project(tmp_path / "b" / "infra", program)
-    assert run.run(first.folder, "", ["aws:region=us-east-1"], UP) == 0
-    assert run.run(second.folder, "", ["aws:region=us-east-1"], ["destroy", "--yes", "--skip-preview"]) == 0
+    options = run.Options(settings=["aws:region=us-east-1"])
+    assert run.run(first.folder, options, UP) == 0
+    assert run.run(second.folder, options, ["destroy", "--yes", "--skip-preview"]) == 0
     assert homes.of_project(first).count("::infra::") == 1
     assert homes.of_project(second).count("::infra::") == 0
     for one in (first, second):
