@@ -100,3 +100,11 @@ class CostEstimate:
         """The items with an expired price on a day, the oldest first."""
         dated = [(item.price.date, item) for item in self.known if item.price and item.price.old(on)]
         return tuple(item for _, item in sorted(dated, key=lambda pair: pair[0]))
+
+
+@dataclass(frozen=True)
+class NodeRate:
+    """US dollars per node-hour: the planning figure, and the row of the catalog with its source and date."""
+
+    usd: float
+    price: DatedPrice

@@ -1,30 +1,30 @@
 """Price of a node-hour of a pool, as it is bought or as it could be, and the GPUs of a node."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal, Protocol
 
-from infra.catalog.aws import facts as aws_facts
-from infra.catalog.fact import DatedPrice
-from infra.catalog.gcp import facts as gcp_facts
-from infra.cost.aws.cluster import node_price
-from infra.cost.gcp.cluster import pool_price
-from infra.stackspec.aws.cloud import AwsSpec
-from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec
+from infra.cost.aws import rates as aws
+from infra.cost.gcp import rates as gcp
+from infra.cost.model import NodeRate
 from infra.stackspec.layouts import PoolSpec
 from infra.stackspec.purchases import CapacityBlock, OnDemand, Spot
-from infra.stackspec.rules.gcp.cluster import offered_gpus
 from infra.stackspec.stack import StackSpec
 
 Market = Literal["own", "on_demand", "spot", "block"]
 """`own`: as the pool is bought. `block`: a Capacity Block, or a reservation in calendar mode."""
 
 
-@dataclass(frozen=True)
-class NodeRate:
-    """US dollars per node-hour: the planning figure, and the row of the catalog with its source and date."""
+class _Rates(Protocol):
+    """Rates of a cloud."""
 
-    usd: float
-    price: DatedPrice
+    def node_rate(self, spec: StackSpec, pool: PoolSpec, /) -> NodeRate | None:
+        """As `node_rate`, of the pool as it is bought."""
+
+    def node_gpus(self, spec: StackSpec, pool: PoolSpec, /) -> int:
+        """As `node_gpus`."""
+
+
+_OF_CLOUD: Final[Mapping[str, _Rates]] = {"aws": aws, "gcp": gcp}
 
 
 def node_rate(spec: StackSpec, pool: PoolSpec, market: Market = "own") -> NodeRate | None:
@@ -35,23 +35,9 @@ def node_rate(spec: StackSpec, pool: PoolSpec, market: Market = "own") -> NodeRa
         "spot": Spot(kind="spot"),
         "block": CapacityBlock(kind="block", id=""),
     }[market]
-    asked = pool.model_copy(update={"purchase": bought})
-    if spec.cloud == "aws":
-        found = node_price(asked, spec.region)
-        return NodeRate(found.usd_per_hour_expected, found) if found else None
-    if spec.cloud == "gcp":
-        listed = pool_price(asked, spec.region)
-        return NodeRate(listed.expected, listed.renew) if listed else None
-    return None
+    return _OF_CLOUD[spec.cloud].node_rate(spec, pool.model_copy(update={"purchase": bought}))
 
 
 def node_gpus(spec: StackSpec, pool: PoolSpec) -> int:
     """`nvidia.com/gpu` of a node of a pool, parts of shared GPUs included; 0 for machines without GPUs."""
-    match spec.on:
-        case AwsSpec():
-            machine = aws_facts.instance_types.get(pool.machine)
-            return machine.accelerator_count if machine else 0
-        case GcpSpec() as google:
-            known = gcp_facts.machine_types.get(pool.machine)
-            return offered_gpus(known, google.pools.get(pool.name, GcpPoolSpec())) if known else 0
-    return 0
+    return _OF_CLOUD[spec.cloud].node_gpus(spec, pool)

@@ -40,7 +40,7 @@ def standing(token: str) -> Standing:
     package = token.partition(":")[0]
     if package not in PACKAGES:
         return Standing.UNKNOWN
-    current = canonical(token) if package == "aws" else token
+    current = canonical(token)
     if package in _TABLES:
         if current in _TABLES[package]:
             return Standing.EMULATED

@@ -2,15 +2,13 @@
 
 import datetime
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from infra.catalog.aws import facts as aws_facts
-from infra.catalog.catalog import Catalog
-from infra.catalog.gcp import facts as gcp_facts
+from infra.catalog.registry import CATALOGS
 from infra.cost.model import CostItem
 from infra.cost.tariff import Tariff
 from policies.resource import Resource, UndeterminedError, is_unknown
@@ -28,7 +26,6 @@ from trainstack.prices.model import (
 )
 
 _PRICERS: Mapping[str, Pricer] = {**aws.PRICERS, **gcp.PRICERS}
-_CATALOGS: Mapping[str, Catalog] = {"aws": aws_facts, "gcp": gcp_facts}
 _LOCAL = ("random", "tls", "null", "time", "local", "command")
 """Packages whose resources are no cloud's."""
 _OF_CLUSTERS = {
@@ -66,15 +63,15 @@ def priced(resources: Sequence[Resource], on: datetime.date) -> PricedPlan:
 
 def _priced(resource: Resource, plan: PricingPlan) -> PricedResource:
     package, _, rest = resource.kind.partition(":")
-    kind = canonical(resource.kind) if package == "aws" else resource.kind
+    kind = canonical(resource.kind)
     region = "" if is_unknown(resource.region) else str(resource.region)
-    if package == "gcp":
-        region = _region_of(resource) or region
+    if located := _LOCATED.get(package):
+        region = located(resource) or region
     pricer = _PRICERS.get(kind)
     lists = _lists(package)
     if pricer is not None:
         return _by(
-            pricer, resource, PricePlace(region, plan, Tariff(_CATALOGS[package].service_price, region))
+            pricer, resource, PricePlace(region, plan, Tariff(CATALOGS[package].service_price, region))
         )
     made = (resource.urn, resource.kind, resource.name, region)
     rest = kind.partition(":")[2]
@@ -113,6 +110,10 @@ def _region_of(resource: Resource) -> str:
     return gcp.region_of(given)
 
 
+_LOCATED: Mapping[str, Callable[[Resource], str]] = {"gcp": _region_of}
+"""The region that a resource itself names, of clouds whose resources do."""
+
+
 def _outside(resource: Resource) -> bool:
     """Return whether an object of Kubernetes may create resources outside of the cluster."""
     if resource.kind not in _OF_CLUSTERS:
@@ -129,7 +130,7 @@ def _outside(resource: Resource) -> bool:
 
 
 def _use(package: str, key: str, region: str) -> UnpricedPart:
-    rate = Tariff(_CATALOGS[package].service_price, region).use("usage", key) if key else None
+    rate = Tariff(CATALOGS[package].service_price, region).use("usage", key) if key else None
     known = f"{BY_USAGE}, ${rate.usd:g} per {rate.unit}" if rate and rate.usd is not None else BY_USAGE
     return UnpricedPart("usage", known)
 
@@ -143,7 +144,7 @@ class _Lists:
 @cache
 def _lists(package: str) -> _Lists:
     path = Path(__file__).parent / "tables" / f"{package}.toml"
-    if package not in _CATALOGS:
+    if package not in CATALOGS:
         return _Lists(frozenset(), {})
     content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     return _Lists(frozenset(content["free"]["types"]), content["usage"])
