@@ -12,6 +12,8 @@ from infra.places import located
 
 USAGE_EXIT_CODE = ExitCode.USAGE
 # End of the first line of the Pulumi program's error for refused input: the engine passes only text.
+# Begin of a rehearsed provider's warning beside an update that may be a replacement.
+MAY_REPLACE = "may be replaced"
 REFUSED = "cannot be deployed:"
 
 

@@ -1,34 +1,31 @@
-"""Write the rules of the Google provider's resource types into the rehearsal's data, from its source.
+"""Write what the Google provider refuses of each emulated type into the rehearsal's data, from its source.
 
     python -m tools.gcp_provider CHECKOUT
 
 CHECKOUT is a git folder of hashicorp/terraform-provider-google-beta, on which Pulumi's provider is built.
-`tools/gcp-provider` evaluates its schemas; nothing of it is compiled or copied. Run it after a change of
-`pulumi-gcp` in pyproject.toml, with the commit that it is built on, and after a new row in
+`tools/terraform-provider` evaluates its schemas; nothing of it is compiled or copied. Run it after a change
+of `pulumi-gcp` in pyproject.toml, with the commit that it is built on, and after a new row in
 `rehearsal/gcp/tables`. It reports what it cannot express.
 """
 
 import argparse
 import json
 import re
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pulumi_gcp  # noqa: F401 (registers the modules that `describe` reads)
 
-from infra.engine.golang import ROOT, TOOLS, go
-from rehearsal.core.emulation.columns import covers
+from infra.engine.golang import ROOT
 from rehearsal.core.sdk_types import describe
 from rehearsal.gcp.provider import FILE
 from rehearsal.gcp.table import TABLE
 from tools.gcp_validators import constraint
+from tools.provider_source import all_types, revision, spellings
 
 SOURCE = "hashicorp/terraform-provider-google-beta"
-_FOLDERS = ("services", "verify", "tpgresource", "tpgiamresource")
 _SERVICES = {
     "projects": "project",
     "serviceaccount": "service_account",
@@ -41,13 +38,6 @@ _SERVICES = {
     "servicenetworking": "service_networking",
     "backupdisasterrecovery": "backup_dr",
 }
-# Conditions of a replacement that hold where a size, a range of addresses or a switch decreases.
-_DECREASES = (
-    "compute.IsDiskShrinkage",
-    "compute.IsShrinkageIpCidr",
-    "container.isBeenEnabled",
-    "storage.isPolicyLocked",
-)
 # Properties of Terraform's alone.
 _NO_PROPERTIES = ("timeouts",)
 
@@ -79,15 +69,6 @@ class _Type:
         for path, node, parent in self.nodes:
             self._add(path, node, parent)
 
-    def add_conditions(self, customized: Any) -> None:
-        """Properties whose decrease replaces the resource; other conditions are problems."""
-        for condition in (customized or {}).get("arguments", ()):
-            name, arguments = condition.get("func"), condition.get("arguments")
-            if name == "customdiff.ForceNewIfChange" and arguments[1].get("func") in _DECREASES:
-                self.facts.setdefault("replace_lower", []).extend(self._paths("", arguments[:1]))
-            elif str(name).startswith(("customdiff.ForceNew", "customdiff.If")):
-                self.problems.append(f"{self.token}: {arguments[0]} is replaced on a condition")
-
     def _named(
         self, schema: Mapping[str, Any], fields: Mapping[str, Any], terraform: str, path: str
     ) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
@@ -96,7 +77,7 @@ class _Type:
             if name in _NO_PROPERTIES or not (node.get("Optional") or node.get("Required")):
                 continue
             there = f"{terraform}.{name}" if terraform else name
-            found = next((one for one in _spellings(name) if one in fields), None)
+            found = next((one for one in spellings(name) if one in fields), None)
             if found is None:
                 self.problems.append(f"{self.token}: {there} is not in the SDK")
                 continue
@@ -112,9 +93,6 @@ class _Type:
                 yield from self._named(element["Schema"], self.objects[form["object"]], there, here)
 
     def _add(self, path: str, node: Mapping[str, Any], form: Any) -> None:
-        replaces = bool(node.get("ForceNew"))
-        if replaces != covers(self.facts.get("replace", ()), path):
-            self.facts.setdefault("replace", []).append(path if replaces else f"-{path}")
         if isinstance(form, dict) and "list" in form:
             lowest, highest = node.get("MinItems", 0), node.get("MaxItems", 0)
             if lowest or highest:
@@ -169,40 +147,18 @@ class _Type:
         return sorted(set(fields["inputs"]) - set(self.names.values()))
 
 
-def _spellings(name: str) -> Iterator[str]:
-    """Names of Pulumi's for a name of Terraform's: one for a value, a plural for a list."""
-    first, *rest = name.split("_")
-    one = first + "".join(word.capitalize() for word in rest)
-    yield one
-    yield f"{one}s"
-    yield f"{one}es"
-    yield f"{one.removesuffix('y')}ies"
-
-
-def schemas(checkout: Path, types: Mapping[str, str]) -> dict[str, Any]:
-    """The provider's schema of each type."""
-    with tempfile.TemporaryDirectory() as folder:
-        archive = ["git", "-C", str(checkout), "archive", "HEAD", *(f"google-beta/{one}" for one in _FOLDERS)]
-        packed = subprocess.run(archive, capture_output=True, check=True).stdout
-        subprocess.run(["tar", "x", "-C", folder], input=packed, check=True)
-        text = go(TOOLS / "gcp-provider", "run", ".", f"{folder}/google-beta", *types.values())
-    found: dict[str, Any] = json.loads(text)
-    return {token: found[name] for token, name in types.items()}
-
-
 def main() -> None:
     """Write the data file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkout", type=Path)
     checkout: Path = parser.parse_args().checkout
-    revision = ["git", "-C", str(checkout), "log", "-1", "--format=%H %cs"]
-    commit, date = subprocess.run(revision, capture_output=True, text=True, check=True).stdout.split()
+    commit, date = revision(checkout)
     names = {token.removeprefix("gcp:"): terraform_name(token.removeprefix("gcp:")) for token in TABLE.rows}
     problems: list[str] = []
     lines = []
-    for token, schema in sorted(schemas(checkout, names).items()):
-        found = _Type(token, schema["Schema"], problems)
-        found.add_conditions(schema["CustomizeDiff"])
+    schemas = all_types(checkout, names.values())
+    for token, name in sorted(names.items()):
+        found = _Type(token, schemas[name]["Schema"], problems)
         problems += [f"{token}: {name} is not in the source" for name in found.missing()]
         facts = {"terraform": names[token], **found.facts}
         lines.append(f"{json.dumps(token)}: {json.dumps(facts, separators=(',', ':'))}")

@@ -9,8 +9,9 @@ from typing import Any
 
 from pulumi.automation.events import EngineEvent, StepEventMetadata
 
-from infra.engine.progress import is_component
-from infra.engine.stack import OnEvent, OperationOutcome
+from infra.engine.progress import is_component, short
+from infra.engine.stack import OnEvent, OperationOutcome, plain
+from infra.errors import MAY_REPLACE
 
 # A replacement has three events: the whole, and the creation and deletion that it consists of.
 _PARTS = ("create-replacement", "delete-replaced", "discard", "discard-replaced")
@@ -98,6 +99,12 @@ class PreviewPlan:
     def __init__(self) -> None:
         self._steps: dict[str, PlannedStep] = {}
         self._kept: dict[str, tuple[str, str]] = {}
+        self._unsure: dict[str, str] = {}
+
+    @property
+    def unsure(self) -> list[str]:
+        """Updates that may be replacements, with the reason."""
+        return [f"{short(urn)} {text}" for urn, text in self._unsure.items()]
 
     @property
     def steps(self) -> list[PlannedStep]:
@@ -135,6 +142,9 @@ class PreviewPlan:
             def take(event: EngineEvent) -> None:
                 if event.resource_pre_event is not None:
                     self._take(event.resource_pre_event.metadata)
+                warning = event.diagnostic_event
+                if warning is not None and warning.urn and plain(warning).startswith(MAY_REPLACE):
+                    self._unsure[warning.urn] = plain(warning)
                 on_event(event)
 
             return operation(take)

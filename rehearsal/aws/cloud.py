@@ -25,6 +25,7 @@ class EmulatedAws(OwnersCloud[Site]):
     """Serves every aws provider of every engine; thread-safe."""
 
     table, link, labels = TABLE, "arn", ("tagsAll",)
+    in_place = frozenset({"tags"})
     foreknown = frozenset({"tagsAll", "region"})
     missing, rejected = MISSING, "ValidationException"
     exists = ("ResourceAlreadyExists", "{type} {id} exists already in {scope}.")

@@ -21,7 +21,12 @@ def _generic(token: str, properties: Container[str]) -> Row:
     )
 
 
-TABLE = Table("aws", Path(__file__).with_name("tables"), _generic)
+TABLE = Table(
+    "aws",
+    Path(__file__).with_name("tables"),
+    _generic,
+    Path(__file__).with_name("provider") / "changes.json",
+)
 
 # pulumi-aws 7: aliases and deprecation messages of the classes in the SDK.
 _RENAMED = (

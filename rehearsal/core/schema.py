@@ -112,6 +112,11 @@ def sdk_version(package: str) -> str | None:
         return None
 
 
+def is_map(form: Any) -> bool:
+    """Return whether a type is a map with any keys."""
+    return isinstance(form, dict) and "map" in form
+
+
 def _parse(token: str, data: Any) -> ResourceSchema | None:
     if data is None:
         return None

@@ -1,7 +1,7 @@
 """The emulated Google Cloud: projects, locations, labels and errors."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from infra.discovery import gathered
@@ -20,7 +20,7 @@ from rehearsal.core.model import (
     Record,
     RefusalError,
 )
-from rehearsal.core.properties import at, decoded, join
+from rehearsal.core.properties import decoded
 from rehearsal.gcp import functions, implicit, owners, references
 from rehearsal.gcp.rules import BOOK
 from rehearsal.gcp.site import MISSING, Site, places_of, project_of, site_of
@@ -35,6 +35,7 @@ class EmulatedGcp(OwnersCloud[Site]):
     """Serves every gcp provider of every engine; thread-safe."""
 
     table, link, labels = TABLE, "selfLink", ("effectiveLabels", "pulumiLabels")
+    in_place = frozenset({"labels"})
     foreknown = frozenset({"project", "region", "zone", "location", *labels})
     missing, rejected = MISSING, "badRequest"
     exists = ("alreadyExists", "The resource '{id}' already exists")
@@ -86,12 +87,6 @@ class EmulatedGcp(OwnersCloud[Site]):
         """See `OwnersCloud`."""
         return owners.relations_of(token)
 
-    def replaces(self, row: Row, path: str, old: Properties, new: Properties) -> bool:
-        """See `TableCloud`; a new block also brings the properties in it."""
-        if super().replaces(row, path, old, new):
-            return True
-        return at(old, path) is None and any(row.replaces(one) for one in _paths(at(new, path), path))
-
     def protect(self, row: Row, record: Record) -> None:
         """See `TableCloud`."""
         if record.outputs.get(_POLICY) == "PREVENT":
@@ -120,14 +115,3 @@ class EmulatedGcp(OwnersCloud[Site]):
     def _compute(self, site: Site, row: Row, inputs: Properties) -> tuple[str, Properties]:
         key, outputs = super()._compute(site, row, inputs)
         return key + owners.suffix(row.token, inputs), outputs
-
-
-def _paths(value: Any, path: str) -> Iterator[str]:
-    """The paths of everything inside a value."""
-    items = value if isinstance(value, list) else ()
-    for item in items:
-        yield from _paths(item, path)
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield join(path, name)
-            yield from _paths(item, join(path, name))

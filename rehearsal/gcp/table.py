@@ -3,14 +3,11 @@
 The provider's source says what is replaced: a row's own `replace` is what is decided against it.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
-from typing_extensions import override
-
 from rehearsal.core.emulation.table import Row, Table
-from rehearsal.gcp.provider import facts
 
 # Default columns of every type.
 _USUAL: dict[str, Any] = {"name": "name", "name_length": 63, "name_lower": True}
@@ -32,12 +29,10 @@ def _generic(token: str, properties: Container[str]) -> Row:
     )
 
 
-class _Table(Table):
-    @override
-    def _row(self, token: str, data: Mapping[str, Any]) -> Row:
-        of_type = facts().get(token.removeprefix("gcp:"), {})
-        known = {name: [*data.get(name, ()), *of_type.get(name, ())] for name in ("replace", "replace_lower")}
-        return super()._row(token, {**data, **known})
-
-
-TABLE = _Table("gcp", Path(__file__).with_name("tables"), _generic, _USUAL)
+TABLE = Table(
+    "gcp",
+    Path(__file__).with_name("tables"),
+    _generic,
+    Path(__file__).with_name("provider") / "changes.json",
+    _USUAL,
+)

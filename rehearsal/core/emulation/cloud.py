@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
+from rehearsal.core.emulation.columns import covers
+from rehearsal.core.emulation.differences import PropertyDifference, StateComparison, given_still
 from rehearsal.core.emulation.generic import Forms, plausible
 from rehearsal.core.emulation.naming import auto_name, was_automatic
 from rehearsal.core.emulation.refusals import (
@@ -17,7 +19,7 @@ from rehearsal.core.emulation.refusals import (
     store,
 )
 from rehearsal.core.emulation.replacing import replacing
-from rehearsal.core.emulation.shape import fill_in, foreseen, identifiers, importable, is_programs, ordered
+from rehearsal.core.emulation.shape import fill_in, foreseen, identifiers, importable, is_programs
 from rehearsal.core.emulation.site import Hooks, S
 from rehearsal.core.emulation.table import Row, Table
 from rehearsal.core.in_flight import InFlight
@@ -32,10 +34,10 @@ from rehearsal.core.model import (
     Record,
     RefusalError,
 )
-from rehearsal.core.properties import at, carried, changed, within, without_none
+from rehearsal.core.properties import at, carried, head, without_none
 from rehearsal.core.rules.model import Book
-from rehearsal.core.rules.wording import reason, refusal, unknown_type
-from rehearsal.core.schema import ResourceSchema, Schemas
+from rehearsal.core.rules.wording import may_replace, reason, refusal, unknown_type
+from rehearsal.core.schema import ResourceSchema, Schemas, is_map
 from rehearsal.core.state import State
 from rehearsal.core.validate import validate
 
@@ -54,6 +56,8 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
     """The property that holds the link of a row: `arn` or `selfLink`."""
     labels: ClassVar[tuple[str, ...]]
     """The outputs that hold a resource's tags or labels together with those of the provider."""
+    in_place: ClassVar[frozenset[str]]
+    """Properties that no type replaces: its tags or labels."""
     foreknown: ClassVar[frozenset[str]]
     """Outputs that a preview knows although the provider computes them."""
     forms: ClassVar[Forms]
@@ -137,17 +141,22 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties
     ) -> Diff:
         """Changed paths; those of the row's replace-only properties force a replacement."""
-        row = self._row(call)
-        before, after = (ordered(row, without_none(given)) for given in (old_inputs, new))
-        left = self._left_out(call, row, before, after)
-        paths = tuple(
-            path
-            for path in changed(before, after)
-            if is_programs(path) and path not in left and not _stays(row, old_outputs, after, path)
-        )
+        row, after = self._row(call), without_none(new)
+        found = self._comparison(call, row).of(without_none(old_inputs), after, old_outputs)
+        found = [one for one in found if is_programs(one.path)]
+        paths = tuple(one.path for one in found)
         unsaved = (name for name, needed in row.unsaved.items() if name in after and not at(after, needed))
-        paths += tuple(name for name in unsaved if name not in paths)
-        replaces = tuple(path for path in paths if self.replaces(row, path, old_inputs, new))
+        decided = (name for name in row.decided if name in after and after[name] != old_outputs.get(name))
+        paths += tuple(name for name in (*unsaved, *decided) if name not in paths)
+        among = {one.path: () if one.guessed else (one.path, *one.inner) for one in found}
+        replaces = tuple(
+            path
+            for path in paths
+            if any(self.replaces(row, one, old_inputs, new) for one in among.get(path, (path,)))
+        )
+        unsure = () if replaces else [one for one in found if self._may_replace(row, one, old_inputs, new)]
+        if unsure:
+            call.log("warning", may_replace(one.path for one in unsure))
         shared = self.labels[0]
         if not paths and shared in old_outputs:
             same = self.labels_of(call, new) == (old_outputs[shared] or {})
@@ -158,13 +167,22 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         kept = fixed and name == row.display_name(old_inputs)
         return Diff(paths, replaces, delete_before_replace=bool(replaces) and (kept or alone))
 
-    def _left_out(self, call: Call, row: Row, before: Properties, after: Properties) -> set[str]:
-        """Inputs that the program no longer has and whose values the provider keeps."""
-        schema = self._schemas.resource(call.type)
-        computed = frozenset() if schema is None else schema.computed
-        return {
-            name for name in before if name in computed and name not in after and name not in row.defaults
-        }
+    def _may_replace(self, row: Row, one: PropertyDifference, old: Properties, new: Properties) -> bool:
+        """Return whether a difference that is shown as an update may be a replacement."""
+        paths = (one.path, *one.inner)
+        if one.guessed:
+            return any(self.replaces(row, path, old, new) for path in paths)
+        if row.changes.known or row.known:
+            return any(covers(row.changes.may, path) and not row.decides(path) for path in paths)
+        return head(one.path) not in self.in_place
+
+    def _comparison(self, call: Call, row: Row) -> StateComparison:
+        schema, facts = self._schemas.resource(call.type), row.changes
+        computed, maps = facts.computed, frozenset[str]()
+        if schema is not None:
+            maps = frozenset(name for name, one in schema.inputs.items() if is_map(one.type))
+            computed = computed if facts.known else schema.computed - row.defaults.keys()
+        return StateComparison(facts, computed, facts.sets.union(row.sets), row.defaults, maps, row.known)
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
         """Create, after the checks of the service, and wait until it is ready.
@@ -231,8 +249,7 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
                 )
             used = self.resolve(site, row, inputs)
             self._admit(site, row, inputs, record)
-            left = self._left_out(call, row, record.inputs, inputs)
-            gave = {name: value for name, value in record.inputs.items() if name not in left}
+            gave = given_still(record.inputs, inputs, self._comparison(call, row).computed)
             kept = carried(record.outputs, gave, inputs)
             outputs = {**row.defaults, **kept, **self._labelled(site.call, inputs)}
             changed = hooks.updated(site, record, inputs) if hooks.updated is not None else {}
@@ -330,13 +347,3 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
 
 def _of_schema(schema: ResourceSchema | None, outputs: Properties) -> Properties:
     return {name: value for name, value in outputs.items() if schema is None or name in schema.outputs}
-
-
-def _stays(row: Row, outputs: Properties, wanted: Properties, path: str) -> bool:
-    """Return whether a resource is as the program wants it at `path`.
-
-    A provider compares with the state: a value may be stated anew that is there already, and one that is left
-    out may be the default.
-    """
-    value = at(wanted, path)
-    return within(at(row.defaults, path) if value is None else value, at(outputs, path))

@@ -14,7 +14,7 @@ def replacing(row: Row, path: str, old: Properties, new: Properties) -> bool:
         return True
     if path in row.replace_unset and at(new, path) is None:
         return True
-    if path in row.replace_lower and _shrinks(at(old, path), at(new, path)):
+    if path in (*row.replace_lower, *row.changes.replace_lower) and _shrinks(at(old, path), at(new, path)):
         return True
     condition = row.replace_if.get(head(path))
     if condition is None:

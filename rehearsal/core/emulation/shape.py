@@ -28,12 +28,6 @@ def fill_in(row: Row, link: str, seed: str, outputs: Properties, values: Mapping
     return str(known["id"])
 
 
-def ordered(row: Row, properties: Properties) -> Properties:
-    """The properties with every list that is a set to the provider in one order."""
-    sets = {name: properties[name] for name in row.sets if isinstance(properties.get(name), list)}
-    return {**properties, **{name: sorted(items, key=repr) for name, items in sets.items()}}
-
-
 def identifiers(row: Row, link: str, id: str, outputs: Properties) -> set[str]:
     """The values by which others may refer to a resource."""
     values = [id, outputs.get(link), *(outputs.get(name) for name in row.issues)]

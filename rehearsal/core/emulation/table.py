@@ -14,7 +14,8 @@ Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates ar
   paths that cannot be unset in place; `replace_if`: paths that depend on another property (`of`,
   `unless`: its values).
 - `unsaved`: properties that the service does not keep while another path is empty: each preview differs.
-- `sets`: properties with lists whose order does not matter to the provider.
+- `sets`: properties with lists whose order does not matter to the provider, beside those of `changes`.
+- `decided`: properties whose value another property decides: each preview differs from what is there.
 - `refs`: property path -> type it refers to; `default_names`: prefixes of names that exist without a program.
 - `missing`, `exists`: code and message of the service when one does not exist, or exists already.
 - `unique`: properties that no two may share (without it: the id).
@@ -32,13 +33,14 @@ Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates ar
 
 import functools
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from rehearsal.core.emulation.changes import UNKNOWN_CHANGES, ChangeFacts, Changes
 from rehearsal.core.emulation.columns import Blocked, Kept, blocked, by_type, covers, full_tokens
 from rehearsal.core.model import Properties
-from rehearsal.core.properties import at
+from rehearsal.core.properties import at, head
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Row:
     name_plain: bool = False
     upper: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
+    decided: tuple[str, ...] = ()
     unsaved: Mapping[str, str] = field(default_factory=dict)
     replace: tuple[str, ...] = ()
     replace_lower: tuple[str, ...] = ()
@@ -79,10 +82,19 @@ class Row:
     source: str = ""
     known: bool = True
     """False for a type without a row."""
+    changes: Changes = UNKNOWN_CHANGES
+    """The provider's own rules about changes."""
 
     def replaces(self, path: str) -> bool:
         """Return whether a change at `path` always forces a replacement."""
-        return covers(self.replace, path)
+        if covers(self.replace, path):
+            return True
+        return covers(self.changes.replace, path) and not self.decides(path)
+
+    def decides(self, path: str) -> bool:
+        """Return whether a column names the condition on which a change at `path` replaces the resource."""
+        lower = (*self.replace_lower, *self.changes.replace_lower)
+        return path in (*lower, *self.replace_unset) or head(path) in self.replace_if
 
     def display_name(self, properties: Properties) -> str:
         """The physical name among the properties, or an empty string."""
@@ -93,7 +105,8 @@ class Row:
 class Table:
     """The rows of one package. `usual` are the defaults of its columns.
 
-    `generic` makes the row of a type that is in no table from its token and the names of its properties.
+    `changes` is the file with the facts about changes of its types. `generic` makes the row of a type that is
+    in no table, from its token and the names of its properties.
     """
 
     def __init__(
@@ -101,10 +114,12 @@ class Table:
         package: str,
         folder: Path,
         generic: Callable[[str, Container[str]], Row],
+        changes: Path,
         usual: Mapping[str, Any] | None = None,
     ) -> None:
         self.package = package
         self._folder, self._generic, self._usual = folder, generic, usual or {}
+        self.changes = ChangeFacts(changes)
 
     @functools.cached_property
     def rows(self) -> Mapping[str, Row]:
@@ -113,7 +128,14 @@ class Table:
 
     def row(self, token: str, properties: Container[str] = ()) -> Row:
         """The row of a type; a type that is in no table, with these `properties`, is kept generically."""
-        return self.rows.get(token) or self._generic(token, properties)
+        return self.rows.get(token) or self._by_schema(token, properties)
+
+    def _by_schema(self, token: str, properties: Container[str]) -> Row:
+        row, facts = self._generic(token, properties), self._changes(token)
+        return replace(row, replace=() if facts.known else row.replace, changes=facts)
+
+    def _changes(self, token: str) -> Changes:
+        return self.changes.of(token.removeprefix(f"{self.package}:"))
 
     def _row(self, token: str, data: Mapping[str, Any]) -> Row:
         listed = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
@@ -124,4 +146,4 @@ class Table:
             columns["kept"] = Kept(**columns["kept"])
         if "blocked" in columns:
             columns["blocked"] = blocked(self.package, columns["blocked"])
-        return Row(token=token, **columns)
+        return Row(token=token, changes=self._changes(token), **columns)

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable
 
+from infra.errors import MAY_REPLACE
 from rehearsal.core.model import CheckFailure, RefusalError
 from rehearsal.core.rules.model import Violation
 
@@ -20,6 +21,11 @@ def refusal(id: str, violation: Violation, code: str) -> RefusalError:
     place = f" (property {violation.path})" if violation.path else ""
     message = f"[{id}] {_sentence(violation.message + place)}"
     return RefusalError(violation.code or code, message, violation.fix)
+
+
+def may_replace(paths: Iterable[str]) -> str:
+    """The warning beside an update that may be a replacement."""
+    return f"{MAY_REPLACE}: it is not known whether a change of {', '.join(paths)} replaces the resource."
 
 
 def unknown_type(package: str, version: str, token: str) -> CheckFailure:

@@ -10,9 +10,9 @@
 - `exactly_one`, `some`: groups `of` paths, where the object `within` is given.
 - `service_words`: the values of properties that only the service judges, from `services.json`: discovery
   documents, by `tools/gcp_discovery.py`.
-- `replace` and `replace_lower`: properties whose change or decrease replaces the resource, as in the tables.
 
 `lists.json`, by `tools/gcp_lists.py`, holds what grows: machine types, zones, accelerators, predefined roles.
+`changes.json` says what a change of each type does (`core.emulation.changes`).
 """
 
 import functools

@@ -1,6 +1,7 @@
 """GKE clusters and node pools. Source: GKE API v1; terraform-provider-google, services/container."""
 
 import base64
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,9 @@ from rehearsal.gcp.site import Site
 
 CLUSTER = "container/cluster:Cluster"
 POOL = "container/nodePool:NodePool"
+# `clusterIdRegex` of resource_container_node_pool.go: the location in the cluster's id wins over the pool's
+# own.
+_LOCATED = re.compile(r"projects/[^/]+/locations/(?P<location>[^/]+)/clusters/[^/]+")
 _ADVANCED = "ADVANCED_DATAPATH"
 
 
@@ -126,7 +130,9 @@ def _cluster_deleting(site: Site, cluster: Record) -> None:
 
 def _pool_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
     cluster = site.find(inputs.get("cluster"), CLUSTER)
-    location = str(outputs["location"])
+    home = _LOCATED.search(str(inputs.get("cluster")))
+    location = home["location"] if home else str(outputs["location"])
+    moved = {"location": location, "id": f"{home[0]}/nodePools/{outputs['name']}"} if home else {}
     places = list(
         inputs.get("nodeLocations") or (cluster.outputs.get("nodeLocations") if cluster else None) or []
     )
@@ -139,6 +145,7 @@ def _pool_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties
         groups.append(f"{base}/instanceGroups/{group}")
         managers.append(f"{base}/instanceGroupManagers/{group}")
     return {
+        **moved,
         "instanceGroupUrls": groups,
         "managedInstanceGroupUrls": managers,
         "nodeLocations": places,
@@ -186,8 +193,9 @@ def _node_config(given: Any) -> Properties:
 
 
 def _pool_updated(site: Site, pool: Record, inputs: Properties) -> Properties:
-    """The version that GKE chose is kept."""
-    return {"version": inputs.get("version") or pool.outputs.get("version")}
+    """The version that GKE chose is kept, and the location of the cluster."""
+    version = inputs.get("version") or pool.outputs.get("version")
+    return {"version": version, "location": pool.outputs.get("location")}
 
 
 def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Properties:

@@ -9,7 +9,7 @@ from infra.engine.plan import PlannedStep
 from rehearsal.core.emulation.columns import covers
 from rehearsal.core.properties import at, join
 from rehearsal.core.schema import Property, ResourceSchema
-from rehearsal.gcp.provider import facts
+from rehearsal.gcp.table import TABLE
 from tests.rehearsal.gcp.harness import Driver
 from trainstack.plans.drains import drains
 
@@ -49,18 +49,20 @@ def other(value: Any) -> Any:
     return [other(item) for item in value] if isinstance(value, list) else "y"
 
 
-@pytest.mark.parametrize("token", sorted(facts()))
+@pytest.mark.parametrize("token", sorted(one.removeprefix("gcp:") for one in TABLE.rows))
 def test_a_change_replaces_where_the_provider_says_so(token: str, google: Driver) -> None:
     schema = google.cloud._schemas.resource(f"gcp:{token}")  # type: ignore[attr-defined]
-    entries = facts()[token].get("replace", ())
+    facts = TABLE.changes.of(token)
     for path, value in leaves(schema, schema.inputs):
         if (token, path) in DECIDED:
             continue
-        assert replaced(google, token, value, other(value)) == covers(entries, path), path
+        alike = facts.alike.get(path) or path in facts.defaults
+        assert replaced(google, token, value, other(value)) == covers(facts.replace, path) or alike, path
         # With a value come the blocks around it.
         steps = path.split(".")
         above = [".".join(steps[: index + 1]) for index in range(len(steps))]
-        assert replaced(google, token, {}, value) == any(covers(entries, one) for one in above), path
+        replaces = any(covers(facts.replace, one) for one in above)
+        assert replaced(google, token, {}, value) == replaces or alike, path
 
 
 def test_what_only_decreases_by_a_replacement(google: Driver) -> None:
@@ -88,7 +90,7 @@ def test_a_plan_announces_every_drain_of_a_pool_that_the_provider_changes_in_pla
     """The provider replaces the pool for the others, which the plan announces by its operation."""
     schema = google.cloud._schemas.resource(f"gcp:{POOL}")  # type: ignore[attr-defined]
     node = schema.objects[schema.inputs["nodeConfig"].type["object"]]
-    in_place = {name for name in node if not covers(facts()[POOL]["replace"], f"nodeConfig.{name}")}
+    in_place = {name for name in node if not covers(TABLE.changes.of(POOL).replace, f"nodeConfig.{name}")}
     announced = {name for name in node if _announces(f"nodeConfig.{name}")}
     beside_nodes = {"labels", "resourceLabels", "resourceManagerTags", "tags", "taints", "taintConfig"}
     assert in_place - announced == beside_nodes | {"windowsNodeConfig"} and announced <= in_place

@@ -64,6 +64,9 @@ def print_preview(preview: Preview) -> None:
         ("old prices", summary.old_prices(estimate, preview.on)),
         ("not priced", "; ".join(map(str, estimate.not_priced))),
     ]
+    if unsure := preview.plan.unsure:
+        text = f"  {len(unsure)} may be replaced, which is not known: {'; '.join(unsure)}"
+        console.print(text, style="bold yellow", markup=False, highlight=False, soft_wrap=True)
     for shortfall in preview.shortfalls:
         console.print(f"  over quota: {shortfall}", style="bold red", markup=False, soft_wrap=True)
     for name, text in notes:
@@ -111,6 +114,7 @@ def print_preview_json(preview: Preview) -> None:
             {"operation": one.operation, "type": one.type, "name": one.name, "changed": one.changed}
             for one in preview.plan.steps
         ],
+        "may_replace": preview.plan.unsure,
         "ends": [{"kind": kind, "text": text} for kind, text in preview.ends],
         "findings": outcome.findings,
         "over_quota": [{"key": one.key, "text": str(one), "fix": one.fix} for one in preview.shortfalls],

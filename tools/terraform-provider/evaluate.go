@@ -13,6 +13,11 @@ import (
 
 type object = map[string]any
 
+// deepest is how far functions call each other, which some schemas do to any depth.
+const deepest = 40
+
+var depth int
+
 func evaluate(in *files, locals map[string]any, expression ast.Expr) any {
 	switch one := expression.(type) {
 	case *ast.BasicLit:
@@ -30,13 +35,7 @@ func evaluate(in *files, locals map[string]any, expression ast.Expr) any {
 		}
 		return value
 	case *ast.BinaryExpr:
-		left, right := evaluate(in, locals, one.X), evaluate(in, locals, one.Y)
-		if first, ok := left.(string); ok && one.Op == token.ADD {
-			if second, ok := right.(string); ok {
-				return first + second
-			}
-		}
-		return source(one)
+		return binary(one, evaluate(in, locals, one.X), evaluate(in, locals, one.Y))
 	case *ast.CompositeLit:
 		return composite(in, locals, one)
 	case *ast.CallExpr:
@@ -45,6 +44,38 @@ func evaluate(in *files, locals map[string]any, expression ast.Expr) any {
 		return object{"func": "", "source": text(one)}
 	}
 	return source(expression)
+}
+
+func binary(one *ast.BinaryExpr, left, right any) any {
+	if first, ok := left.(string); ok && one.Op == token.ADD {
+		if second, ok := right.(string); ok {
+			return first + second
+		}
+	}
+	first, isFirst := left.(int64)
+	second, isSecond := right.(int64)
+	if !isFirst || !isSecond {
+		return source(one)
+	}
+	switch one.Op {
+	case token.ADD:
+		return first + second
+	case token.SUB:
+		return first - second
+	case token.GTR:
+		return first > second
+	case token.GEQ:
+		return first >= second
+	case token.LSS:
+		return first < second
+	case token.LEQ:
+		return first <= second
+	case token.EQL:
+		return first == second
+	case token.NEQ:
+		return first != second
+	}
+	return source(one)
 }
 
 func text(node ast.Node) string {
@@ -117,13 +148,18 @@ func composite(in *files, locals map[string]any, one *ast.CompositeLit) any {
 		return found
 	}
 	found := object{}
+	if kind, ok := one.Type.(*ast.SelectorExpr); ok {
+		found["$"] = kind.Sel.Name
+	}
 	for _, element := range one.Elts {
 		pair, ok := element.(*ast.KeyValueExpr)
 		if !ok {
 			return source(one)
 		}
 		name, isName := pair.Key.(*ast.Ident)
-		if isName && !isMap {
+		if isName && name.Name == "SchemaFunc" {
+			found["Schema"] = result(in, pair.Value)
+		} else if isName && !isMap {
 			found[name.Name] = evaluate(in, locals, pair.Value)
 		} else if key, ok := evaluate(in, locals, pair.Key).(string); ok {
 			found[key] = evaluate(in, locals, pair.Value)
@@ -137,8 +173,11 @@ func called(in *files, locals map[string]any, one *ast.CallExpr) any {
 	for _, argument := range one.Args {
 		arguments = append(arguments, evaluate(in, locals, argument))
 	}
-	owner, name := in, ""
-	switch function := one.Fun.(type) {
+	owner, name, fun := in, "", one.Fun
+	if generic, ok := fun.(*ast.IndexExpr); ok {
+		fun = generic.X
+	}
+	switch function := fun.(type) {
 	case *ast.Ident:
 		name = function.Name
 	case *ast.SelectorExpr:
@@ -165,6 +204,13 @@ func called(in *files, locals map[string]any, one *ast.CallExpr) any {
 		if parts, ok := arguments[0].([]any); ok {
 			return strings.Join(strings.Fields(strings.Trim(fmt.Sprint(parts), "[]")), arguments[1].(string))
 		}
+	case "maps.Copy":
+		if into, ok := arguments[0].(object); ok {
+			if from, ok := arguments[1].(object); ok {
+				maps.Copy(into, from)
+			}
+		}
+		return nil
 	case "regexp.MustCompile":
 		return arguments[0]
 	case "append":
@@ -172,8 +218,14 @@ func called(in *files, locals map[string]any, one *ast.CallExpr) any {
 			return append(append([]any{}, parts...), arguments[1:]...)
 		}
 	}
+	once, isCall := owner.values[name].(*ast.CallExpr)
+	if isCall && text(once.Fun) == "sync.OnceValue" {
+		return result(owner, once.Args[0])
+	}
 	declared := owner.funcs[name]
-	if declared != nil && owner.name != "verify" && isData(declared) {
+	if declared != nil && owner.name != "verify" && isData(declared) && depth < deepest {
+		depth++
+		defer func() { depth-- }()
 		return returned(owner, declared, arguments)
 	}
 	if owner != in || declared != nil {
@@ -182,14 +234,25 @@ func called(in *files, locals map[string]any, one *ast.CallExpr) any {
 	return object{"func": name, "arguments": arguments}
 }
 
+// result calls a function without arguments, by its name or its literal.
+func result(in *files, function ast.Expr) any {
+	if maker, ok := function.(*ast.FuncLit); ok {
+		value, _ := block(in, map[string]any{}, maker.Body.List)
+		return value
+	}
+	return called(in, nil, &ast.CallExpr{Fun: function})
+}
+
 // isData returns whether a function returns a schema, or parts of one.
 func isData(declared *ast.FuncDecl) bool {
 	if declared.Type.Results == nil || len(declared.Type.Results.List) != 1 {
 		return false
 	}
 	kind := text(declared.Type.Results.List[0].Type)
-	return strings.HasSuffix(kind, "schema.Schema") || strings.HasSuffix(kind, "schema.Resource") ||
-		kind == "[]string" || kind == "string"
+	if _, last, ok := strings.Cut(kind, "schema."); ok && last != "ResourceData" && !strings.HasSuffix(last, "Func") {
+		return true
+	}
+	return kind == "[]string" || kind == "string"
 }
 
 func merged(parts []any) any {
@@ -240,6 +303,8 @@ func block(in *files, locals map[string]any, statements []ast.Stmt) (any, bool) 
 			}
 		case *ast.RangeStmt:
 			each(in, locals, one)
+		case *ast.ExprStmt:
+			evaluate(in, locals, one.X)
 		}
 	}
 	return nil, false

@@ -1,0 +1,1 @@
+"""Facts of the AWS provider: `changes.json`, read out of its source (`core.emulation.changes`)."""

@@ -1,0 +1,143 @@
+"""Write what the providers do on changes of each resource type into the rehearsal's data.
+
+    python -m tools.provider_changes aws BINARY | gcp CHECKOUT
+
+CHECKOUT is a git folder of hashicorp/terraform-provider-google-beta, on which Pulumi's provider is built:
+`tools/terraform-provider` evaluates the schemas of all types; nothing of it is compiled or copied. BINARY is
+Terraform's AWS provider, which is asked for its plans (`tools.provider_plans`). Names are those of the
+installed SDK, a type's by its properties. Run it after a change of `pulumi-aws` or `pulumi-gcp` in
+pyproject.toml. It reports types without a counterpart, and functions that compare values and have no kind.
+"""
+
+import argparse
+import collections
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from infra.engine.golang import ROOT
+from rehearsal.aws.table import TABLE as AWS
+from rehearsal.core.emulation.columns import covers
+from rehearsal.core.sdk_types import describe
+from rehearsal.gcp.table import TABLE as GCP
+from tools import provider_plans
+from tools.provider_source import Attribute, Source, all_types, of_source, revision, spellings
+from tools.provider_types import matched, tokens
+
+# Property paths with more names are left out: the statements of firewalls contain each other to any depth.
+_DEEPEST = 5
+_UNWRITTEN = ("timeouts", "tags_all")
+
+
+class _Facts:
+    """The facts of one type by property path of the SDK."""
+
+    def __init__(self, source: Source, described: Mapping[str, Any]) -> None:
+        self.objects = described["objects"]
+        self.names: dict[str, str] = {}
+        self.facts: dict[str, Any] = {"nulls": True} if source.nulls else {}
+        self.unnamed: list[str] = []
+        self.unkind: collections.Counter[str] = collections.Counter()
+        for path, one in self._named(source.attributes, described["inputs"], "", ""):
+            self._add(path, one)
+        self._conditions(source)
+
+    def _named(
+        self, found: Mapping[str, Attribute], fields: Mapping[str, Any], terraform: str, path: str
+    ) -> Iterator[tuple[str, Attribute]]:
+        for name, one in sorted(found.items()):
+            if name in _UNWRITTEN or not one.given:
+                continue
+            there = f"{terraform}.{name}" if terraform else name
+            known = next((spelling for spelling in spellings(name) if spelling in fields), None)
+            if known is None:
+                self.unnamed.append(there)
+                continue
+            here = f"{path}.{known}" if path else known
+            self.names[there] = here
+            yield here, one
+            form = fields[known]["type"]
+            form = form["list"] if isinstance(form, dict) and "list" in form else form
+            inside = isinstance(form, dict) and "object" in form and here.count(".") < _DEEPEST
+            if one.inner and inside:
+                yield from self._named(one.inner, self.objects[form["object"]], there, here)
+
+    def _add(self, path: str, one: Attribute) -> None:
+        if one.replaces != covers(self.facts.get("replace", ()), path):
+            self._list("replace", path if one.replaces else f"-{path}")
+        for name, holds in (("may", one.may), ("replace_lower", one.lower), ("sets", one.is_set)):
+            if holds:
+                self._list(name, path)
+        if one.default is None and one.computed:
+            self._list("computed", path)
+        elif one.default or (one.default is not None and "nulls" in self.facts):
+            self.facts.setdefault("defaults", {})[path] = one.default
+        if one.alike:
+            self.facts.setdefault("alike", {}).setdefault(one.alike, []).append(path)
+        if one.unknown:
+            self.unkind[one.unknown] += 1
+
+    def _list(self, name: str, path: str) -> None:
+        self.facts.setdefault(name, []).append(path)
+
+    def _conditions(self, source: Source) -> None:
+        lower = sorted({*self._paths(source.lower), *self.facts.pop("replace_lower", ())})
+        always = self.facts.get("replace", ())
+        may = {*self._paths(source.may), *self.facts.pop("may", ())} - {*lower}
+        found = {"replace_lower": lower, "may": sorted(path for path in may if not covers(always, path))}
+        self.facts.update({name: paths for name, paths in found.items() if paths})
+
+    def _paths(self, given: Iterable[str]) -> list[str]:
+        plain = (".".join(part for part in one.split(".") if not part.isdigit()) for one in given)
+        return [self.names[path] for path in plain if path in self.names]
+
+
+def _of_google(checkout: Path) -> tuple[dict[str, str], dict[str, Source]]:
+    commit, date = revision(checkout)
+    head = {"source": "hashicorp/terraform-provider-google-beta", "commit": commit, "date": date}
+    return head, {name: of_source(one) for name, one in all_types(checkout).items() if one}
+
+
+_READERS: Mapping[str, Callable[[Path], tuple[dict[str, str], dict[str, Source]]]] = {
+    "aws": provider_plans.read,
+    "gcp": _of_google,
+}
+
+
+def main() -> None:
+    """Write the data file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("package", choices=[*_READERS])
+    parser.add_argument("origin", type=Path)
+    options = parser.parse_args()
+    head, sources = _READERS[options.package](options.origin)
+    kinds: collections.Counter[str] = collections.Counter()
+    lines, without, unnamed = [], [], 0
+    described = {token: describe(f"{options.package}:{token}") for token in tokens(options.package)}
+    names = matched(options.package, {token: one for token, one in described.items() if one}, sources)
+    for token, one in sorted(described.items()):
+        name = names.get(token)
+        if one is None or name is None:
+            without.append(token)
+            continue
+        found = _Facts(sources[name], one)
+        kinds += found.unkind
+        unnamed += len(found.unnamed)
+        facts = {"terraform": name, **found.facts}
+        lines.append(f"{json.dumps(token)}: {json.dumps(facts, separators=(',', ':'))}")
+    file = {"aws": AWS, "gcp": GCP}[options.package].changes.file
+    begin = json.dumps(head)[:-1] + ', "types": {\n'
+    file.write_text(begin + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
+    report = [
+        *(f"{count:4} values are compared by {name}" for name, count in kinds.most_common()),
+        f"without a counterpart in the source: {', '.join(without) or 'none'}",
+        f"{len(lines)} types, {unnamed} properties of the source are not in the SDK",
+        f"{file.relative_to(ROOT)}: {file.stat().st_size} bytes",
+    ]
+    sys.stdout.write("\n".join(report) + "\n")
+
+
+if __name__ == "__main__":
+    main()
