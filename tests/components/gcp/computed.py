@@ -41,7 +41,7 @@ COMPUTED: Computed = {
         "networks": [{**args.inputs["networks"][0], "ipAddresses": ["10.4.5.6"]}],
     },
     "gcp:projects/serviceIdentity:ServiceIdentity": lambda args: {
-        "member": f"serviceAccount:agent-of-{args.inputs['service'].partition('.')[0]}"
+        "member": f"serviceAccount:agent-of-{args.inputs['service'].partition('.')[0]}@system.test"
     },
     "gcp:projects/iAMCustomRole:IAMCustomRole": lambda args: {
         "name": f"projects/{PROJECT}/roles/{args.inputs['roleId']}"

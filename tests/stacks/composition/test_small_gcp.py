@@ -170,7 +170,7 @@ def test_all_that_bills_is_deleted_before_the_subnetwork_that_cloud_run_has_left
 
 def test_only_the_proxy_calls_mlflow_and_only_people_and_their_jobs_pass_it() -> None:
     calls = {one["member"] for one in made().all("ServiceIamMember").values() if "tracking" in one["name"]}
-    assert calls == {"serviceAccount:agent-of-iap"}
+    assert calls == {"serviceAccount:agent-of-iap@system.test"}
     visitors = {one["member"] for one in made().all("WebCloudRunServiceIamMember").values()}
     assert visitors == {f"user:{who}@example.com" for who in ("ada", "ben", "eve")} | {
         f"serviceAccount:dev-job-{who}@{PROJECT}.iam.gserviceaccount.com" for who in ("ada", "ben", "eve")

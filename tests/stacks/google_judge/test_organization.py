@@ -71,6 +71,7 @@ def _in(project: str, value: Any) -> Any:
         return value
     number, agent = project_number(project), value.removeprefix("serviceAccount:agent-of-")
     if agent != value:
+        agent = agent.removesuffix("@system.test")
         return f"serviceAccount:service-{number}@gcp-sa-{agent}.iam.gserviceaccount.com"
     if value.endswith("@gs-project-accounts.iam.gserviceaccount.com"):
         return f"serviceAccount:service-{number}@gs-project-accounts.iam.gserviceaccount.com"
