@@ -114,7 +114,9 @@ def test_levels_of_policies_and_the_files_of_an_audit_are_kept(
     stranger: Stranger, planned: tuple[Done, Any]
 ) -> None:
     before = verdicts_of_audit(planned[1])
-    first, *others = sorted({rule for rule, _, result, _ in before if result == "fail"})
+    first = min(rule for rule, _, result, _ in before if result == "fail")
+    # The stack may be deployed by now, and its state decides what the preview left open.
+    others = sorted({rule for rule, _, result, _ in before if result in ("fail", "undetermined")} - {first})
     off = stranger.file("off.yaml", json.dumps({"enforcement": dict.fromkeys(others, "disabled")}))
     content = {"all": "advisory", "low-stack": "disabled", "audit": {"config": str(off)}}
     how = stranger.file("pack.json", json.dumps(content))
