@@ -16,6 +16,11 @@ def catalog() -> "GcpCatalog":
     return cast("GcpCatalog", importlib.import_module("infra.catalog.gcp").facts)
 
 
+def region_of(location: str) -> str:
+    """The region of a region or zone."""
+    return location if location.count("-") == 1 else location.rpartition("-")[0]
+
+
 def zones(region: str) -> tuple[str, ...]:
     """The zones of a region; a, b and c for a region without a source."""
     known = catalog().regions.get(region)

@@ -19,6 +19,7 @@ from rehearsal.core.properties import at
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 from rehearsal.gcp import apis, organization_policies
+from rehearsal.gcp.facts import region_of
 from rehearsal.gcp.quota_usage import NETWORK, demands
 from rehearsal.gcp.site import places_of, project_of
 from rehearsal.gcp.sizes import CLUSTER, POOL, market, nodes
@@ -100,11 +101,11 @@ class Limited(Wrapper):
     def _refuse_quota(
         self, call: Call, inputs: Properties, project: str, location: str, allowed: Mapping[str, float]
     ) -> None:
-        region = _region(location)
+        region = region_of(location)
         mine = list(demands(call.type, call.name, inputs, location))
         rest: list[Demand] = []
         for record in self._users(project):
-            same = _region(str(record.outputs.get("location"))) == region
+            same = region_of(str(record.outputs.get("location"))) == region
             taken = demands(record.type, record.name, record.inputs, str(record.outputs.get("location")))
             rest += [one for one in taken if same or _of_project(one)]
         keys = {one.key for one in mine}
@@ -219,10 +220,6 @@ def _exceeded(short: "Shortfall", taken: float, project: str) -> RefusalError:
 def _of_project(demand: "Demand") -> bool:
     """Return whether a quota applies to all regions."""
     return str(_quotas().facts.quotas[demand.key].quota_id).endswith("-per-project")
-
-
-def _region(location: str) -> str:
-    return location if location.count("-") == 1 else location.rpartition("-")[0]
 
 
 def _quotas() -> ModuleType:

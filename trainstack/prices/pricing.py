@@ -22,10 +22,11 @@ from trainstack.prices.model import (
     PriceStanding,
     PricingPlan,
     UnpricedPart,
-    text,
 )
 
 _PRICERS: Mapping[str, Pricer] = {**aws.PRICERS, **gcp.PRICERS}
+_LOCATED: Mapping[str, Callable[[Resource], str]] = {"gcp": gcp.region_named}
+"""The region that a resource itself names, of clouds whose resources do."""
 _LOCAL = ("random", "tls", "null", "time", "local", "command")
 """Packages whose resources are no cloud's."""
 _OF_CLUSTERS = {
@@ -98,20 +99,6 @@ def _by(pricer: Pricer, resource: Resource, place: PricePlace) -> PricedResource
     unknown = [one for one in unpriced if one.reason != BY_USAGE]
     standing = PriceStanding.UNKNOWN if unknown else PriceStanding.PRICED if parts else PriceStanding.FREE
     return PricedResource(resource.urn, resource.kind, resource.name, place.region, standing, parts, unpriced)
-
-
-def _region_of(resource: Resource) -> str:
-    try:
-        given = next(
-            (found for key in ("zone", "location", "region") if (found := text(resource.props, key))), ""
-        )
-    except UndeterminedError:
-        return ""
-    return gcp.region_of(given)
-
-
-_LOCATED: Mapping[str, Callable[[Resource], str]] = {"gcp": _region_of}
-"""The region that a resource itself names, of clouds whose resources do."""
 
 
 def _outside(resource: Resource) -> bool:

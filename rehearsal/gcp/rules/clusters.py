@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.properties import at
 from rehearsal.core.rules.model import Violation
+from rehearsal.gcp import facts
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
 from rehearsal.gcp.rules.networks import parse
 
@@ -124,7 +125,7 @@ def _node_locations(inputs: Properties) -> Iterator[Violation]:
     location = inputs.get("location")
     if not isinstance(location, str):
         return
-    region = location if location.count("-") == 1 else location.rpartition("-")[0]
+    region = facts.region_of(location)
     for index, zone in enumerate(items(inputs.get("nodeLocations"))):
         if isinstance(zone, str) and zone.rpartition("-")[0] != region:
             yield Violation(

@@ -8,6 +8,7 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.properties import each
 from rehearsal.core.rules.model import Violation
+from rehearsal.gcp import facts
 from rehearsal.gcp.rules.book import BOOK, ProjectView, items
 
 _FIREWALL = "gcp:compute/firewall:Firewall"
@@ -103,8 +104,7 @@ def _region_of_the_subnetwork(inputs: Properties, world: ProjectView) -> Iterato
         inputs.get("region"),
     ):
         return
-    plain = place.rpartition("/")[2]
-    region = plain if plain.count("-") == 1 else plain.rpartition("-")[0]
+    region = facts.region_of(place.rpartition("/")[2])
     for path in dict.fromkeys(path for paths in _USERS.values() for path in paths):
         for here, value in each(inputs, path):
             theirs = _region_of(value, world)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp.facts import catalog
+from rehearsal.gcp.facts import catalog, region_of
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items, present
 from rehearsal.gcp.sizes import market
 
@@ -217,8 +217,7 @@ def _pool_zones(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     cluster = world.find(inputs.get("cluster"), "container/cluster:Cluster")
     if cluster is None:
         return
-    location = str(cluster.outputs.get("location"))
-    region = location if location.count("-") == 1 else location.rpartition("-")[0]
+    region = region_of(str(cluster.outputs.get("location")))
     for index, zone in enumerate(items(inputs.get("nodeLocations"))):
         if isinstance(zone, str) and zone.rpartition("-")[0] != region:
             yield Violation(

@@ -58,7 +58,7 @@ def _endpoints(site: Site, seed: str, inputs: Properties, location: str) -> Prop
     """Every cluster has a DNS name and an IP address; the program configures access to them."""
     given = inputs.get("controlPlaneEndpointsConfig")
     given = given if isinstance(given, dict) else {}
-    region = location if location.count("-") == 1 else location.rpartition("-")[0]
+    region = facts.region_of(location)
     number = project_number(site.project)
     name = f"gke-{draw(f'{seed}/dns', 32)}-{number}.{region}.gke.goog"
     dns = given.get("dnsEndpointConfig")

@@ -10,7 +10,7 @@ from infra.catalog.gcp.database import SHARED_CORES, tier
 from infra.catalog.gcp.model import Market
 from infra.catalog.gcp.prices import node_price
 from infra.cost.tariff import Units, always
-from policies.resource import Resource
+from policies.resource import Resource, UndeterminedError
 from trainstack.prices.model import Part, PricePlace, Pricer, UnpricedPart, number, text, value_at
 
 _ZONE = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
@@ -21,8 +21,13 @@ _NODE_DISK_GIB = 100
 """Default of node pools (provider documentation, container_node_pool, `disk_size_gb`)."""
 
 
-def region_of(place: str) -> str:
-    """The region of a zone or region."""
+def region_named(resource: Resource) -> str:
+    """The region of the zone, location or region that a resource names; empty where it is not known."""
+    try:
+        given = (text(resource.props, key) for key in ("zone", "location", "region"))
+        place = next(filter(None, given), "")
+    except UndeterminedError:
+        return ""
     return place.rpartition("-")[0] if _ZONE.fullmatch(place) else place
 
 
