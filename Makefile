@@ -65,6 +65,7 @@ binaries: setup ## Build the control plane with Go and fetch packages of users, 
 	@$(VENV)/python -m tests.browser.axe
 	@$(VENV)/python -m tests.trainstack.stamp.actionlint
 	@$(VENV)/python -m infra.engine.languages
+	@$(VENV)/python -m rehearsal.slurm.packages
 
 setup:
 	@$(PYTHON) tools/setup.py

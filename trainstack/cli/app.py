@@ -28,6 +28,7 @@ from trainstack.cli import (
 )
 from trainstack.cli.clients import bootstrap, fleet, handover, new, report, update
 from trainstack.cli.jobs import run, runs
+from trainstack.cli.slurm import commands as slurm
 
 app = typer.Typer(
     name="trainstack",
@@ -47,7 +48,7 @@ GROUPS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
     "Operate": {
         "status": status.status, "drift": stack.drift, "validate": validate.validate,
         "versions": versions.versions, "report": report.report, "ledger": ledger.ledger, "queue": queue.app,
-        "capacity": capacity.capacity,
+        "capacity": capacity.capacity, "slurm": slurm.app,
         "kubeconfig": access.kubeconfig, "open": access.open_service,
     },
     "Train": {

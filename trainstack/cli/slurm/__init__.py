@@ -1,0 +1,1 @@
+"""`trainstack slurm`: the configuration of a Slurm system from a stack file."""

@@ -1,0 +1,84 @@
+"""`trainstack slurm`: files for a Slurm that its owner runs, from the pools and teams of a stack file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from infra.errors import Problem, UserError
+from trainstack.cli.output import print_lines
+from trainstack.cli.stack import Stack
+
+app = typer.Typer(help="Write the configuration of a Slurm system from a stack file.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None: ...
+
+
+@app.command()
+def render(
+    *,
+    stack: Stack = "",
+    out: Annotated[Path, typer.Option("--out", help="Folder for the files; made if missing.")],
+    controller: Annotated[str, typer.Option("--controller", help="Host name of slurmctld.")] = "slurmctld",
+    accounting: Annotated[
+        str, typer.Option("--accounting-host", help="Host name of slurmdbd; default: the controller's.")
+    ] = "",
+    version: Annotated[
+        str, typer.Option("--slurm-version", help="Version of Slurm, 22.05 or newer.", metavar="YY.MM")
+    ] = "25.05",
+    resume_program: Annotated[
+        str,
+        typer.Option("--resume-program", help="Program that starts machines; default: nodes always run."),
+    ] = "",
+    suspend_program: Annotated[
+        str, typer.Option("--suspend-program", help="Program that ends machines.")
+    ] = "",
+    nodes_per_switch: Annotated[
+        int,
+        typer.Option("--nodes-per-switch", help="Nodes of a rack in pools with RDMA; default: one switch."),
+    ] = 0,
+    folder: Annotated[str, typer.Option("--folder", help="Folder of the files on the hosts.")] = "/etc/slurm",
+) -> None:
+    """Write slurm.conf, gres.conf, cgroup.conf, the topology, checks, and scripts for accounts and members.
+
+    Pools become partitions, teams accounts with quotas and budgets. No cloud is contacted and no machine is
+    made: docs/how-to/slurm/configure.md.
+    """
+    from infra import slurm, stackspec  # noqa: PLC0415 - help needs none of them
+
+    options = slurm.SystemOptions(
+        controller=controller,
+        accounting=accounting,
+        version=version,
+        resume_program=resume_program,
+        suspend_program=suspend_program,
+        nodes_per_switch=nodes_per_switch,
+        folder=folder,
+    )
+    found = slurm.system(stackspec.load_file(stack).spec, options)
+    files = slurm.files(found)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            path = out / name
+            path.write_text(text, encoding="utf-8")
+            path.chmod(0o755 if name.endswith(".sh") else 0o644)
+    except OSError as error:
+        fix = "Name a folder that you may write."
+        raise UserError([Problem("--out", str(out), str(error), fix, code="output-not-written")]) from None
+    gpus = sum(one.nodes * one.machine.gpus for one in found.partitions)
+    print_lines(
+        [
+            f"{len(files)} files in {out}: {', '.join(files)}",
+            f"partitions      {', '.join(one.name for one in found.partitions)}; {gpus} GPUs",
+            f"accounts        {', '.join(one.name for one in found.accounts)}",
+            "Next: docs/how-to/slurm/configure.md",
+        ]
+    )
+    unpriced = [one.name for one in found.partitions if one.usd is None]
+    if unpriced:
+        print_lines(
+            [f"note: no price in the catalog, so budgets in dollars do not count {', '.join(unpriced)}"]
+        )
