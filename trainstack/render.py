@@ -2,17 +2,20 @@
 
 import argparse
 import functools
+from dataclasses import replace
 from pathlib import Path
 
 from infra.launchers import pods, runplan
 from infra.launchers.registry import LAUNCHERS, cron_text
 from infra.launchers.runplan import RunPlan
-from infra.launchers.validation import CODE_FOLDER, ValidationFiles, validation
+from infra.launchers.validation import CODE_FOLDER, RUNS, ValidationFiles, validation
 from smoke_training import plan as plans
 from smoke_training.cli import files
 from smoke_training.reader import DocumentError
 
 NAME = "render"
+_WITHOUT_PODS = ("sbatch", "torchrun")
+_OF_PODS = ("HOME", "USER", "TERMINATION_MESSAGE_PATH")
 HELP = "a run plan as a Job, JobSet, TrainJob, batch script or request of a managed service"
 
 
@@ -33,6 +36,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     nodes.add_argument("--config-map", help="the ConfigMap that holds these two; default: the folder exists")
     nodes.add_argument("--claim", help="claim for results and checkpoints")
     nodes.add_argument("--name", default="validation", help="name of the run; default validation")
+    nodes.add_argument(
+        "--work-root", default=RUNS, help=f"with sbatch, torchrun: shared folder for results; default {RUNS}"
+    )
     nodes.add_argument("--namespace")
     nodes.add_argument("--queue", help="Kueue LocalQueue")
     nodes.add_argument("--priority", help="Kueue WorkloadPriorityClass")
@@ -73,5 +79,13 @@ def _validation(chosen: argparse.Namespace, text: str) -> RunPlan:
     found = validation(
         run, ValidationFiles(code=chosen.code, config_map=chosen.config_map, claim=chosen.claim)
     )
+    if chosen.kind in _WITHOUT_PODS:
+        found = _on_machines(found, chosen.work_root)
     runplan.check(found)
     return found
+
+
+def _on_machines(run: RunPlan, work_root: str) -> RunPlan:
+    """The validation on machines that users share: no paths and users of pods."""
+    env = {name: value for name, value in run.env.items() if name not in _OF_PODS}
+    return replace(run, env=env, work_root=work_root)

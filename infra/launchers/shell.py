@@ -11,7 +11,7 @@ _STRICT = "set -euo pipefail"
 
 
 def sbatch(plan: RunPlan) -> str:
-    """Render a batch script: one task per node, which starts the node's ranks. Untested on a real Slurm.
+    """Render a batch script: one task per node, which starts the node's ranks. Tested on Slurm 22.05.
 
     A squash file of the image is run by pyxis (github.com/NVIDIA/pyxis); claims are taken
     to be folders of every node. Raises RunPlanError for mounts that only Kubernetes has.
@@ -32,7 +32,8 @@ def sbatch(plan: RunPlan) -> str:
         f"srun --nodes=$SLURM_NNODES --ntasks-per-node=1 --cpus-per-task={plan.cpu} --kill-on-bad-exit=1",
         *_container(plan),
     ]
-    join = f'NODE_RANK="$SLURM_NODEID"; {JOIN}'
+    # sbatch copies the environment of the login node, with its HOSTNAME, to every node.
+    join = f'NODE_RANK="$SLURM_NODEID"; export NODE_NAME="$SLURMD_NODENAME"; {JOIN}'
     srun += [f"bash -c {shlex.quote(join)} node", shlex.join(joining_command(plan))]
     return "\n".join([*lines, " \\\n  ".join(srun)]) + "\n"
 
@@ -73,6 +74,9 @@ def _options(plan: RunPlan) -> Iterator[str]:
     yield f"time={minutes}:{seconds:02d}"
     # Time for the job's last writes before the limit.
     yield f"signal=TERM@{plan.grace_s}"
+    # After the loss of a node or a preemption the job runs again: its log goes on.
+    yield "requeue"
+    yield "open-mode=append"
     yield "output=%x-%j.log"
 
 

@@ -8,8 +8,6 @@ from infra.slurm import names
 from infra.slurm.conf import MILLS
 from infra.slurm.system import SlurmAccount, SlurmSystem
 
-_PREEMPT_GRACE_S: Final = 120
-"""Seconds between SIGTERM and the requeue of a preempted job, for its last checkpoint."""
 _HEAD = """#!/bin/sh
 # Written by `trainstack slurm render`. May run again: limits are set to these values.
 set -eu
@@ -48,8 +46,12 @@ def accounts_script(system: SlurmSystem) -> str:
     lines += [f"add qos {qos}" for qos in (names.BORROW, *quotas)]
     if system.gpu_types:
         lines += ["", _KNOWN]
-    lines += ["", "# Jobs beyond a quota: preempted by those within one, after a last checkpoint."]
-    lines += [f"change qos {names.BORROW} set Priority=0 PreemptMode=Requeue GraceTime={_PREEMPT_GRACE_S}"]
+    lines += [
+        "",
+        "# Jobs beyond a quota: preempted by those within one. SIGTERM comes KillWait before the end; with a",
+        "# GraceTime, a job that ends by itself meanwhile would count as failed, and not be queued again.",
+    ]
+    lines += [f"change qos {names.BORROW} set Priority=0 PreemptMode=Requeue GraceTime=0"]
     lines += ["", "# Quotas: GPUs of a team in a pool. DenyOnLimit: a job that never fits is refused."]
     for one in system.accounts:
         lines += [*_quotas(one)]

@@ -149,7 +149,8 @@ def _processes(system: SlurmSystem) -> Iterator[Row]:
 def _loss() -> Iterator[Row]:
     yield "SlurmdTimeout", "180", "Seconds without answer until a node is DOWN and its jobs are requeued."
     yield "ReturnToService", "2", "A node that is back and whole is used again."
-    yield "KillWait", "60", "Seconds between SIGTERM and SIGKILL at the time limit, for a last checkpoint."
+    reason = "Seconds between SIGTERM and SIGKILL at a preemption or the time limit, for a last checkpoint."
+    yield "KillWait", "60", reason
     yield "UnkillableStepTimeout", "180", "Writes to a file system may delay the end of a process."
 
 

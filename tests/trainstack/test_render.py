@@ -56,9 +56,14 @@ def test_the_validation_itself_is_a_run_like_any_other(
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(samples.document(image="registry.example/train@sha256:" + "0a" * 32)))
     code, out, _ = rendered(
-        capsys, "--for", "sbatch", "--plan", str(path), "--cpu", "80", "--code", "/shared"
+        capsys,
+        *("--for", "sbatch", "--plan", str(path), "--cpu", "80", "--code", "/shared"),
+        *("--work-root", "/shared/results"),
     )
     assert code == 0
+    assert "export WORK_DIR=/shared/results/validation" in out
+    # A user of a machine has a home and a name of their own, and no termination log.
+    assert not any(name in out for name in ("HOME=", "USER=", "TERMINATION_MESSAGE_PATH="))
     assert "#SBATCH --nodes=2" in out and "#SBATCH --cpus-per-task=80" in out
     assert "python /shared/smoke_training.zip node --plan /shared/plan.json" in out
     path.write_text(json.dumps(samples.document(image="train:latest")))

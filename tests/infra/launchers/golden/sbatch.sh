@@ -10,6 +10,8 @@
 #SBATCH --exclusive
 #SBATCH --time=1460:00
 #SBATCH --signal=TERM@60
+#SBATCH --requeue
+#SBATCH --open-mode=append
 #SBATCH --output=%x-%j.log
 set -euo pipefail
 
@@ -26,5 +28,5 @@ export MLFLOW_TRACKING_URI=http://mlflow.mlflow.svc.cluster.local:5000
 srun --nodes=$SLURM_NNODES --ntasks-per-node=1 --cpus-per-task=80 --kill-on-bad-exit=1 \
   --container-image=/images/train.sqsh \
   --container-mounts=/checkpoints:/checkpoints \
-  bash -c 'NODE_RANK="$SLURM_NODEID"; export NODE_RANK MASTER_ADDR PET_NODE_RANK="$NODE_RANK" PET_MASTER_ADDR="$MASTER_ADDR"; exec "$@"' node \
+  bash -c 'NODE_RANK="$SLURM_NODEID"; export NODE_NAME="$SLURMD_NODENAME"; export NODE_RANK MASTER_ADDR PET_NODE_RANK="$NODE_RANK" PET_MASTER_ADDR="$MASTER_ADDR"; exec "$@"' node \
   torchrun train.py --config configs/7b.toml --note 'it'"'"'s a $(HOME) test'
