@@ -8,7 +8,8 @@ from tests.components.graph import Graph
 # In the order in which they are made; what is in use is deleted the other way round.
 _ORDER = (
     "Namespace", "LimitRange", "ResourceQuota", "NetworkPolicy", "RoleBinding", "Topology",
-    "WorkloadPriorityClass", "ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue",
+    "WorkloadPriorityClass", "MultiKueueCluster", "MultiKueueConfig", "AdmissionCheck", "ResourceFlavor",
+    "Cohort", "ClusterQueue", "LocalQueue",
 )  # fmt: skip
 
 

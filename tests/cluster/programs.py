@@ -10,7 +10,13 @@ from rehearsal.controlplane.api import Access
 
 
 def started(
-    program: Program, given: Mapping[str, object], access: Access, token: str, folder: Path
+    program: Program,
+    given: Mapping[str, object],
+    access: Access,
+    token: str,
+    folder: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[str]:
     """Run a program with the files of its account, and only what its pod has, in `folder`."""
     for module, text in program.texts.items():
@@ -26,7 +32,7 @@ def started(
     return subprocess.Popen(
         [sys.executable, "-m", program.module]
         + [str(word) for key, value in words.items() for word in (f"--{key}", value)],
-        env={"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port},
+        env={"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port, **(environment or {})},
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 

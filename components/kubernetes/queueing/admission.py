@@ -38,10 +38,12 @@ _VOLUMES = (
 )
 
 
-def policies(flavors: Sequence[FlavorArgs], people: Sequence[SubjectArgs]) -> list[Body]:
+def policies(
+    flavors: Sequence[FlavorArgs], people: Sequence[SubjectArgs], *, sends: bool = False
+) -> list[Body]:
     """Every policy of this package with its binding, but those that complete jobs (`defaults`).
 
-    `people` are the members of all teams.
+    `people` are the members of all teams. `sends`: jobs run on other clusters.
     """
     member = asked_by(people)
     reaching = node_access.needs_node(flavors)
@@ -50,8 +52,8 @@ def policies(flavors: Sequence[FlavorArgs], people: Sequence[SubjectArgs]) -> li
         _pods_fit_a_machine(flavors),
         _volumes_are_claimed(reaching=reaching),
         *kueue_fields.policies(member),
-        *stopping.policies(member),
-        room.policy(),
+        *stopping.policies(member, sends=sends),
+        room.policy(sends=sends),
         *exposure.policies(member),
         *given.policies(member),
         own_pod.POLICY,

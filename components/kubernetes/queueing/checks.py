@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agents.clusters.dispatch import CHECK as SENT
 from agents.gpu_ledger.check import CHECK, CONTROLLER
 from agents.shared.kueue import VERSION
 from components.kubernetes.capacity.args import window_check
@@ -11,6 +12,7 @@ from infra.naming import flavor_name
 
 # Controller of the windows of pools: `agents.capacity_windows.controller`.
 KEEPER = "trainstack.dev/capacity-window"
+MOST_CLUSTERS = 20  # kueue v0.19.2 apis/kueue/v1beta2/multikueue_types.go, `MultiKueueConfigSpec`
 
 Body = dict[str, Any]
 
@@ -71,6 +73,33 @@ def strategy(args: Sequence[FlavorArgs], *, budgeted: bool = False) -> Body:
     found: list[Body] = [{"name": CHECK}] if budgeted else []
     found += [{"name": name, "onFlavors": names} for name, names in flavors.items()]
     return {"admissionChecksStrategy": {"admissionChecks": found}} if found else {}
+
+
+def connections(clusters: Sequence[str]) -> Iterator[list[Body]]:
+    """The connections to clusters to which this one sends jobs, in layers; the Secret has the cluster's name.
+
+    The order is of no use to the dispatcher, which obeys the flavor of a job (`agents.clusters.dispatch`).
+    """
+    names = list(clusters)
+    if len(names) > MOST_CLUSTERS:
+        raise ValueError(f"{len(names)} clusters; Kueue connects at most {MOST_CLUSTERS}")
+    yield [{**_head("MultiKueueCluster", name), "spec": _source(name)} for name in names]
+    yield [{**_head("MultiKueueConfig", SENT), "spec": {"clusters": names}}]
+    parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": SENT}
+    spec = {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": parameters}
+    yield [{**_head("AdmissionCheck", SENT), "spec": spec}]
+
+
+def sent(queue: Body) -> Body:
+    """A ClusterQueue whose jobs run on another cluster; Kueue accepts this check only for all flavors."""
+    spec = dict(queue["spec"])
+    others = spec.get("admissionChecksStrategy", {}).get("admissionChecks", [])
+    spec["admissionChecksStrategy"] = {"admissionChecks": [*others, {"name": SENT}]}
+    return {**queue, "spec": spec}
+
+
+def _source(secret: str) -> Body:
+    return {"clusterSource": {"kubeConfig": {"locationType": "Secret", "location": secret}}}
 
 
 def _classes(args: Sequence[FlavorArgs]) -> Mapping[str, str]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agents.clusters.dispatch import DISPATCHER
 from agents.gpu_ledger.attempts import PROJECT_LABEL
 from agents.shared.kueue import DEADLINE_LABEL
 from components.kubernetes.network_policies import Ports
@@ -28,6 +29,10 @@ MOST_REQUEUES = 10
 # Less than the five minutes after which pods of a lost node are deleted (they tolerate it so long):
 # until then the whole gang can be queued again; afterwards a Job counts failed pods and ends.
 PODS_RECOVERY_TIMEOUT = "3m"
+FRAMEWORKS = ("batch/job", "jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob")
+# Time until jobs of a worker that does not respond start elsewhere. Upgrades of a control plane interrupt its
+# API for a few minutes, and meanwhile its jobs run on. Kueue's default is 15 minutes.
+WORKER_LOST_TIMEOUT = "10m"
 # By default Kueue keeps finished Workloads for ever, and in its memory (kubernetes-sigs/kueue#1618); their
 # Jobs stay. A ledger that is down for longer than this misses what ended before.
 WORKLOADS_KEPT = "168h"
@@ -38,10 +43,11 @@ WORKLOADS_KEPT = "168h"
 _MANAGER = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "6Gi"}}
 
 
-def values(*, claimed: Mapping[str, str], uncounted: Sequence[str] = ()) -> dict[str, Any]:
+def values(*, claimed: Mapping[str, str], uncounted: Sequence[str] = (), manages: str = "") -> dict[str, Any]:
     """Values of the chart; `claimed`: device class by the resource that its devices count as (DRA).
 
-    `uncounted`: further requested resources that no queue counts.
+    `uncounted`: further requested resources that no queue counts. `manages`: name of the stack whose clusters
+    this one sends jobs to; default: it runs jobs itself.
     """
     return {
         # Monitoring installs the kind ServiceMonitor later or never, and scrapes Kueue with one of its own
@@ -54,7 +60,9 @@ def values(*, claimed: Mapping[str, str], uncounted: Sequence[str] = ()) -> dict
         },
         # JSON is YAML for the chart.
         "managerConfig": {
-            "controllerManagerConfigYaml": json.dumps(manager_config(claimed, uncounted), indent=2)
+            "controllerManagerConfigYaml": json.dumps(
+                {**manager_config(claimed, uncounted), **(_managing(manages) if manages else {})}, indent=2
+            )
         },
     }
 
@@ -98,14 +106,31 @@ def manager_config(claimed: Mapping[str, str], uncounted: Sequence[str] = ()) ->
                 "backoffMaxSeconds": 1800,
             },
         },
-        "integrations": {
-            "frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob", "pod"],
-            # Users set the first on their jobs, to count GPU-hours by it; `trainstack queue` shows the last.
-            "labelKeysToCopy": [PROJECT_LABEL, DEADLINE_LABEL],
-        },
+        "integrations": _integrations(*FRAMEWORKS, "pod"),
         "objectRetentionPolicies": {"workloads": {"afterFinished": WORKLOADS_KEPT}},
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
         "resources": _resources(claimed, uncounted),
+    }
+
+
+def _integrations(*frameworks: str) -> dict[str, Any]:
+    # Users set the first label on their jobs, to count GPU-hours by it; `trainstack queue` shows the last.
+    return {"frameworks": list(frameworks), "labelKeysToCopy": [PROJECT_LABEL, DEADLINE_LABEL]}
+
+
+def _managing(stack: str) -> dict[str, Any]:
+    """Settings that differ in a cluster that sends jobs to others (docs/adr/0093)."""
+    return {
+        # A connection to a worker watches every framework there, in all namespaces: without pods, the
+        # manager cannot read those of the platform.
+        "integrations": _integrations(*FRAMEWORKS),
+        "multiKueue": {
+            # Kueue deletes jobs of this origin on workers that it does not know itself, so no two managers
+            # may have the same one.
+            "origin": stack,
+            "dispatcherName": DISPATCHER,
+            "workerLostTimeout": WORKER_LOST_TIMEOUT,
+        },
     }
 
 

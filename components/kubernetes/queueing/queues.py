@@ -17,6 +17,7 @@ from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.people import SubjectArgs, group
 from components.kubernetes.queueing import kueue, kueue_values, node_access
 from components.kubernetes.queueing.admission import policies
+from components.kubernetes.queueing.checks import connections, sent
 from components.kubernetes.queueing.controller import controller
 from components.kubernetes.queueing.defaults import mutations
 from components.kubernetes.queueing.quota_rules import check
@@ -24,6 +25,15 @@ from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL, members, onlookers, tenant_namespace
 from components.ordering import after
 from infra.naming import gate_queue, team_group, team_namespace
+
+
+class SendsArgs(TypedDict):
+    """Clusters to which a cluster sends all jobs (docs/adr/0093)."""
+
+    stack: str
+    """Name of the stack: workers delete jobs of this origin that it does not know."""
+    clusters: Sequence[str]
+    """Names of the clusters; each has a Secret of its name in `kueue-system`, with a kubeconfig."""
 
 
 class QueueingArgs(TypedDict):
@@ -41,6 +51,8 @@ class QueueingArgs(TypedDict):
     """Paths by which the API server calls webhooks."""
     ending: NotRequired[bool]
     """Whether the cluster refuses jobs without a deadline: those that declare none get one. Default False."""
+    sends: NotRequired[SendsArgs | None]
+    """The clusters that run the jobs of all teams. None, the default: this one."""
     before: NotRequired[Mapping[str, Any]]
     """Resources that exist before a team's namespace and end after it, by the team's name. Default: none."""
 
@@ -78,11 +90,20 @@ class Queueing(Component):
         check(flavors, teams, gate)
         people = [one for team in teams for one in _people(team)]
         made: list[pulumi.Resource] = [self._controller(name, args)]
+        sends = args.get("sends")
         *of_cluster, of_namespaces = kueue.layers(flavors, teams, gate)
+        if sends:
+            to_others = [
+                [sent(row) if row["kind"] == "ClusterQueue" else row for row in each] for each in of_cluster
+            ]
+            of_cluster = [*connections(sends["clusters"]), *to_others]
         for layer in of_cluster:
             opts_of_layer = self.child(pulumi.ResourceOptions(depends_on=made))
             made = [Manifest(_resource_name(name, body), body, opts_of_layer) for body in layer]
-        admitted = [*policies(flavors, people), *mutations(flavors, ending=args.get("ending", False))]
+        admitted = [
+            *policies(flavors, people, sends=bool(sends)),
+            *mutations(flavors, ending=args.get("ending", False)),
+        ]
         policed: list[pulumi.Resource] = []
         for body in admitted:
             # A binding with a parameter needs read access to it, and without its policy to all kinds
@@ -114,6 +135,7 @@ class Queueing(Component):
         return self.child(pulumi.ResourceOptions(depends_on=tenancy, deleted_with=space))
 
     def _controller(self, name: str, args: QueueingArgs) -> pulumi.Resource:
+        sends = args.get("sends")
         fabrics = [flavor["fabric"] for flavor in args["flavors"] if "fabric" in flavor]
         values = kueue_values.values(
             claimed={
@@ -122,6 +144,7 @@ class Queueing(Component):
                 if "device_class" in each and "resource" in each
             },
             uncounted=[name for each in fabrics for name in each["pod_resources"]],
+            manages=sends["stack"] if sends else "",
         )
         flavor = next(body for body in kueue.flavors(args["flavors"]) if body["kind"] == "ResourceFlavor")
         return controller(

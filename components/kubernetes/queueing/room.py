@@ -12,6 +12,8 @@ ROOM, QUOTA = "trainstack-room", "objects"
 JOBS = "count/jobs.batch"
 # The defaults of `managedBy`.
 _JOBSET, _TRAINER = "jobset.sigs.k8s.io/jobset-controller", "trainer.kubeflow.org/trainjob-controller"
+ELSEWHERE = "kueue.x-k8s.io/multikueue"
+"""`managedBy` of a job that another cluster runs."""
 # Most Jobs of a runtime of Trainer v2.3.0: the initializers of data set and model, and the nodes.
 _OF_TRAINER = 3
 
@@ -21,16 +23,19 @@ def _amount(part: str) -> str:
     return f"quantity(string(params.status.{part}['{JOBS}'])).asInteger()"
 
 
-def policy() -> Policy:
-    """Every JobSet has a Job that is counted, so that the limit of Jobs is one of JobSets, too."""
+def policy(*, sends: bool = False) -> Policy:
+    """Every JobSet has a Job that is counted, so that the limit of Jobs is one of JobSets, too.
+
+    `sends`: jobs run on other clusters, where they are counted.
+    """
+    makers = [_JOBSET, _TRAINER, *([ELSEWHERE] if sends else [])]
     of_set = "object.spec.?replicatedJobs.orValue([]).map(job, int(job.?replicas.orValue(1))).sum()"
     return Policy(
         ROOM,
         [rule("jobset.x-k8s.io", "jobsets"), rule("trainer.kubeflow.org", "trainjobs")],
         [
             (
-                f"variables.jobs > 0 && object.spec.?managedBy.orValue('{_JOBSET}')"
-                f" in ['{_JOBSET}', '{_TRAINER}']",
+                f"variables.jobs > 0 && object.spec.?managedBy.orValue('{_JOBSET}') in {makers}",
                 "it would have no Job: set replicas in replicatedJobs, and leave managedBy out",
             ),
             (

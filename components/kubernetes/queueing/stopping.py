@@ -18,14 +18,15 @@ from components.kubernetes.queueing.kueue_fields import (
     unchanged,
 )
 from components.kubernetes.queueing.policy import Mutation, Policy, rule
+from components.kubernetes.queueing.room import ELSEWHERE
 
 UNSUPPORTED, CLASSES = "trainstack-unsupported", "trainstack-priority-classes"
 ORPHANS, FORCED, GRACE = "trainstack-orphans", "trainstack-forced-deletions", "trainstack-grace"
 
 
-def policies(member: str) -> list[Policy]:
-    """All of them; `member`: CEL, true for requests of members."""
-    return [_unsupported(), *_deletions(member), _classes()]
+def policies(member: str, *, sends: bool = False) -> list[Policy]:
+    """All of them; `member`: CEL, true for requests of members. `sends`: jobs run on other clusters."""
+    return [_unsupported(sends=sends), *_deletions(member), _classes()]
 
 
 def mutation() -> Mutation:
@@ -43,7 +44,7 @@ def mutation() -> Mutation:
     )
 
 
-def _unsupported() -> Policy:
+def _unsupported(*, sends: bool) -> Policy:
     """Fields that Kueue admits and then cannot stop, or that never get a pod; of all authors.
 
     Kueue declares a group of pods finished, or leaves a pod of it alone, by annotations of any of its pods,
@@ -53,6 +54,10 @@ def _unsupported() -> Policy:
     """
     exclusive = f"key in ['alpha.{JOBSET}exclusive-topology', 'alpha.{JOBSET}node-selector']"
     own = "kubernetes.io/job-controller"
+    # Kueue writes this into jobs that other clusters run: no controller of this cluster may make their pods.
+    makers = (
+        f"in (request.kind.kind == 'Job' ? ['{own}', '{ELSEWHERE}'] : ['{own}'])" if sends else f"== '{own}'"
+    )
     jobs = "(request.kind.kind == 'Job' ? variables.described : variables.templates)"
     return Policy(
         UNSUPPORTED,
@@ -72,7 +77,7 @@ def _unsupported() -> Policy:
             ),
             (
                 f"!({NEW}) || {jobs}.all(group, group.all(one,"
-                f" one.?spec.?managedBy.orValue('{own}') == '{own}'))",
+                f" one.?spec.?managedBy.orValue('{own}') {makers}))",
                 f"no controller makes pods of such a Job: leave managedBy out ({own})",
             ),
         ],

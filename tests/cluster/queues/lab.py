@@ -15,7 +15,7 @@ from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.queueing.admission import FITS
 from components.kubernetes.queueing.controller import NAME as WAITS
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE, GPU_TAINT, PRIORITY_LABEL
-from components.kubernetes.queueing.queues import Queueing, QueueingArgs
+from components.kubernetes.queueing.queues import Queueing, QueueingArgs, SendsArgs
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs, GateArgs, TeamArgs
 from infra.catalog.aws import facts
 from infra.naming import team_namespace
@@ -218,15 +218,15 @@ def queues(
     fits: bool = False,
     stays: bool = False,
     ending: bool = False,
+    suffix: str = "",
+    sends: SendsArgs | None = None,
 ) -> Iterator[Lab]:
-    """The component `Queueing` in the cluster; teams get a suffix of their own, so no two labs meet.
+    """The component `Queueing` in the cluster; teams get a suffix, so only clusters with the same share them.
 
-    With `stays`, nothing is removed at the end: for a cluster that ends with it.
-
-    API servers learn of a policy a moment after it was made or deleted: that which is another one for other
-    flavors is there only where a test asks for it.
+    With `stays`, nothing is removed at the end. API servers learn of a policy a moment after it was made or
+    deleted: that which is another one for other flavors is there only where a test asks for it.
     """
-    suffix = uuid.uuid4().hex[:6]
+    suffix = suffix or uuid.uuid4().hex[:6]
     renamed: Any = [{**team, "name": f"{team['name']} {suffix}"} for team in teams]
     args: QueueingArgs = {
         "flavors": flavors,
@@ -235,6 +235,7 @@ def queues(
         "ready_image": IMAGE,
         "control_plane": PlatformNetwork("eks", ["10.0.0.0/16"]),
         "ending": ending,
+        "sends": sends,
     }
     graph = deploy_graph(lambda: {"cohort": Queueing("q", args).cohort})
     bodies = [

@@ -1,0 +1,1 @@
+"""Dispatcher of the manager of several clusters."""
