@@ -1,15 +1,21 @@
 """`trainstack slurm`: files for a Slurm that its owner runs, from the pools and teams of a stack file."""
 
+import datetime
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from infra.errors import Problem, UserError
-from trainstack.cli.output import print_lines
+from trainstack.cli.ledger import SCHEMA, Form, MonthOption
+from trainstack.cli.output import print_json, print_lines, print_table
 from trainstack.cli.stack import Stack
 
-app = typer.Typer(help="Write the configuration of a Slurm system from a stack file.", no_args_is_help=True)
+app = typer.Typer(
+    help="Configure a Slurm system from a stack file, and account for its jobs.", no_args_is_help=True
+)
 
 
 @app.callback()
@@ -59,15 +65,7 @@ def render(
     )
     found = slurm.system(stackspec.load_file(stack).spec, options)
     files = slurm.files(found)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            path = out / name
-            path.write_text(text, encoding="utf-8")
-            path.chmod(0o755 if name.endswith(".sh") else 0o644)
-    except OSError as error:
-        fix = "Name a folder that you may write."
-        raise UserError([Problem("--out", str(out), str(error), fix, code="output-not-written")]) from None
+    _write(out, files)
     gpus = sum(one.nodes * one.machine.gpus for one in found.partitions)
     print_lines(
         [
@@ -82,3 +80,47 @@ def render(
         print_lines(
             [f"note: no price in the catalog, so budgets in dollars do not count {', '.join(unpriced)}"]
         )
+
+
+def _write(out: Path, files: Mapping[str, str]) -> None:
+    """Write files into a folder, scripts as executable ones. Raises UserError."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            path = out / name
+            path.write_text(text, encoding="utf-8")
+            path.chmod(0o755 if name.endswith(".sh") else 0o644)
+    except OSError as error:
+        fix = "Name a folder that you may write."
+        raise UserError([Problem("--out", str(out), str(error), fix, code="output-not-written")]) from None
+
+
+@app.command()
+def ledger(*, stack: Stack = "", month: MonthOption = "", form: Form = "text") -> None:
+    """Show the GPU-hours that teams held in a month, and what they cost, from sacct.
+
+    Runs `sacct` from PATH. Attempts before a requeue count; prices are those of the catalog.
+    """
+    from infra import slurm, stackspec  # noqa: PLC0415 - help needs none of them
+    from trainstack.ledger import forms  # noqa: PLC0415
+    from trainstack.ledger import slurm as books  # noqa: PLC0415
+
+    now = datetime.datetime.now(datetime.UTC)
+    wanted = month or f"{now:%Y-%m}"
+    if not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", wanted) or wanted < "1970":
+        fix = "Write year and month, such as 2026-11."
+        raise UserError([Problem("--month", month, "must be a month", fix, code="month-invalid")])
+    spec = stackspec.load_file(stack).spec
+    system = slurm.system(spec, slurm.SystemOptions())
+    found = books.months(system, books.read_sacct(wanted), wanted, int(now.timestamp()))
+    if form == "json":
+        print_json(SCHEMA, {"stack": spec.name, "month": wanted, "teams": forms.documents(found)})
+    elif form == "text":
+        if rows := forms.rows(found):
+            print_table(forms.HEAD, rows, right=forms.HEAD[3:])
+        else:
+            print_lines([f"No GPU-hours in {wanted}."])
+        if notes := forms.notes(found, wanted):
+            print_lines(["", *notes])
+    else:
+        typer.echo(forms.CSV_FORMS[form](found, wanted))
