@@ -2,6 +2,7 @@
 PYTHON ?= python3
 # The environment of `make up` and `make down`: a file stacks/config/Pulumi.<STACK>.yaml.
 STACK ?= dev-aws
+CLUSTERS ?= 1
 VENV := .venv/bin
 TESTS := $(VENV)/python tools/run_tests.py
 # Python files that differ from the last commit.
@@ -56,8 +57,8 @@ more: setup binaries ## What shows on further stacks what other tests show
 	@$(VENV)/python -m rehearsal.controlplane.binaries --others
 	$(TESTS) more more-alone
 
-cluster: setup ## Run a real Kubernetes control plane with Kueue, JobSet and fake GPU nodes, until Ctrl-C
-	@$(VENV)/trainstack cluster
+cluster: setup ## Run CLUSTERS (1) real Kubernetes control planes with Kueue, JobSet and fake GPU nodes, until Ctrl-C
+	@$(VENV)/trainstack cluster --clusters $(CLUSTERS)
 
 binaries: setup ## Build the control plane with Go and fetch packages of users, once; says so where that cannot be done
 	@$(VENV)/python -m rehearsal.controlplane.binaries

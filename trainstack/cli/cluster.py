@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,18 @@ Nodes = Annotated[
 Home = Annotated[Path, typer.Option("--home", help="Folder of its files; existing content is deleted first.")]
 
 
-def cluster(nodes: Nodes = None, home: Home = HOME) -> None:
+Count = Annotated[
+    int,
+    typer.Option(
+        "--clusters",
+        min=1,
+        max=5,
+        help="Number of control planes, each in a folder of its own, not connected.",
+    ),
+]
+
+
+def cluster(nodes: Nodes = None, home: Home = HOME, clusters: Count = 1) -> None:
     """Run a real control plane until Ctrl-C: API server, controllers, scheduler, Kueue and JobSet.
 
     Nodes are simulated: pods on them do not run.
@@ -40,16 +52,22 @@ def cluster(nodes: Nodes = None, home: Home = HOME) -> None:
     over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
-    values = kueue_values.values(claimed={})
+    addons = {"jobset": {}, "kueue": kueue_values.values(claimed={})}
+    homes = [home] if clusters == 1 else [home / str(number) for number in range(1, clusters + 1)]
     try:
-        with running(ControlPlaneOptions(home, addons={"jobset": {}, "kueue": values}), typer.echo) as plane:
-            with plane.api() as api:
-                add_nodes(api, pools)
-            typer.echo(f"ready; log files are in {home}\n\n  export KUBECONFIG={plane.kubeconfig}\n")
-            typer.echo("Press Ctrl-C to stop it and all its processes.")
+        with ExitStack() as stack:
+            planes = []
+            for folder in homes:
+                plane = stack.enter_context(running(ControlPlaneOptions(folder, addons=addons), typer.echo))
+                with plane.api() as api:
+                    add_nodes(api, pools)
+                typer.echo(f"ready; log files are in {folder}\n\n  export KUBECONFIG={plane.kubeconfig}\n")
+                planes.append(plane)
+            typer.echo("Press Ctrl-C to stop all processes.")
             while not over.wait(1.0):
-                if plane.process.poll() is not None:
-                    raise StartError(f"the control plane ended unexpectedly; see the logs in {home}")
+                for plane in planes:
+                    if plane.process.poll() is not None:
+                        raise StartError(f"a control plane ended unexpectedly; see the logs in {plane.home}")
     except StartError as error:
         raise SetupError(str(error), "See its log files, or run `make binaries` again.") from error
 
