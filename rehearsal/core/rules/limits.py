@@ -3,7 +3,8 @@
 A row has `id`, `types` (without the package), `paths` (without indices: they cover every item of a list on
 the way; `[]` at the end stands for the items of the last one), `source` (or the file has one), and one or
 more of `least`/`most` (numbers), `values` (allowed ones), `pattern` (of the whole text; `form` names it) and
-`longest` (characters of a text, items of a list or map). `blank`: an empty text is the same as no value.
+`longest` (characters of a text, items of a list or map). `blank`: an empty text is the same as no value;
+`zero`: so is 0.
 """
 
 import re
@@ -34,7 +35,8 @@ def _check(row: _Row) -> Callable[[Properties], Iterator[Violation]]:
     def check(inputs: Properties) -> Iterator[Violation]:
         for path in row["paths"]:
             for here, value in each(inputs, path):
-                problem = None if value == "" and row.get("blank") else _problem(row, value)
+                unset = (value == "" and row.get("blank")) or (value == 0 and row.get("zero"))
+                problem = None if unset else _problem(row, value)
                 if problem:
                     yield Violation(here, problem, row.get("fix", ""))
 

@@ -86,6 +86,8 @@ def _of_examples(examples: list[Example]) -> Iterator[Sequence]:
     """Both objects of each rule, and mutations of the accepted one."""
     for example in examples:
         rule, token = example.rule, example.token
+        if parse(token).group in _UNKNOWN:
+            continue
         world = tuple(example.world)
         verb = "update" if any(_same(one, (token, example.base)) for one in world) else "create"
         for word, inputs in (("accepted", example.accepted), ("refused", example.refused)):

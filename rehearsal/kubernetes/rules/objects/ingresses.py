@@ -99,6 +99,9 @@ def _hosts(inputs: Properties) -> Iterator[Violation]:
     found = [
         (f"spec.rules[{index}].host", text(row.get("host"))) for index, row in rows(at(inputs, "spec.rules"))
     ]
+    for index, row in rows(at(inputs, "spec.rules")):
+        if isinstance(row.get("http"), dict) and absent(row["http"].get("paths")):
+            yield required(f"spec.rules[{index}].http.paths")
     for index, row in rows(at(inputs, "spec.tls")):
         found += [(f"spec.tls[{index}].hosts[{place}]", host) for place, host in texts(row.get("hosts"))]
     for here, host in found:
@@ -117,15 +120,13 @@ def _hosts(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-ING-004", INGRESS, source=f"{_SOURCE} (ValidateIngressCreate)")
 def _class(inputs: Properties) -> Iterator[Violation]:
-    """The class of an Ingress is named once, in its field or in the older annotation."""
+    """The older annotation for the class of an Ingress names the class of its field."""
     annotations, own = mapping(at(inputs, "metadata.annotations")), at(inputs, "spec.ingressClassName")
     older = "kubernetes.io/ingress.class"
-    if own is not None and annotations.get(older) is not None:
-        yield invalid(
-            f"metadata.annotations.{older}",
-            annotations[older],
-            "can not be set when the class field is also set",
-        )
+    named = annotations.get(older)
+    if own is not None and named not in (None, own) and UNKNOWN not in (own, named):
+        detail = "must match `ingressClassName` when both are specified"
+        yield invalid(f"metadata.annotations.{older}", named, detail)
     if isinstance(own, str) and (wrong := grammar.subdomain(own)):
         yield invalid("spec.ingressClassName", own, wrong)
 

@@ -63,6 +63,9 @@ def _metrics(inputs: Properties) -> Iterator[Violation]:
             if other != own and row.get(other) is not None:
                 yield forbidden(f"{here}.{other}", "must populate the given metric source only")
         target = mapping(at(row, f"{own}.target"))
+        values = ("averageUtilization", "averageValue", "value")
+        if target and UNKNOWN not in target.values() and all(target.get(key) is None for key in values):
+            yield required(f"{here}.{own}.target.averageUtilization", "must set a target")
         share = whole(target.get("averageUtilization"))
         if share is not None and share < 1:
             yield invalid(f"{here}.{own}.target.averageUtilization", share, "must be greater than 0")

@@ -1,5 +1,6 @@
 """Fields of pods and their owners that take one of a few words, and settings that belong together."""
 
+import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,8 +70,6 @@ def _spread(inputs: Properties) -> Iterator[Violation]:
             yield invalid(f"{path}.maxSkew", skew, "must be greater than zero")
         if absent(key):
             yield required(f"{path}.topologyKey", "can not be empty")
-        elif (own := text(key)) and (wrong := grammar.label_key(own)):
-            yield invalid(f"{path}.topologyKey", own, wrong)
         if action not in (*_SPREADS, UNKNOWN, None):
             yield unsupported(f"{path}.whenUnsatisfiable", action, _SPREADS)
         if (key, action) in seen and UNKNOWN not in (key, action):
@@ -107,13 +106,18 @@ def _pod_affinity(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-POD-024", *PODS, source=f"{CORE} (ValidatePodSpec, validatePodDNSConfig, validateHostUsers)")
 def _together(inputs: Properties) -> Iterator[Violation]:
-    """Periods are not negative; a pod without a DNS policy names its servers; labels of nodes are labels."""
+    """DNS servers and aliases are addresses, named without a DNS policy; labels of nodes are labels."""
     view = pod(inputs)
     if view is None:
         return
-    seconds = whole(view.spec.get("terminationGracePeriodSeconds"))
-    if seconds is not None and seconds < 0:
-        yield invalid(f"{view.path}.terminationGracePeriodSeconds", seconds, NEGATIVE)
+    for path in ("dnsConfig.nameservers[]", "hostAliases.ip"):
+        for here, value in each(view.spec, path):
+            if (own := text(value)) and not _is_address(own):
+                yield invalid(f"{view.path}.{here}", own, "must be a valid IP address, (e.g. 10.9.8.7)")
+    terms = at(view.spec, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution")
+    if isinstance(terms, dict) and absent(terms.get("nodeSelectorTerms")):
+        here = f"{view.path}.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+        yield required(f"{here}.nodeSelectorTerms", "must have at least one node selector term")
     if view.spec.get("dnsPolicy") == "None" and absent(at(view.spec, "dnsConfig.nameservers")):
         detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
         yield required(f"{view.path}.dnsConfig.nameservers", detail)
@@ -124,9 +128,17 @@ def _together(inputs: Properties) -> Iterator[Violation]:
         label = text(value)
         if wrong := grammar.label_key(str(key)) or (grammar.label_value(label) if label else None):
             yield invalid(f"{view.path}.nodeSelector", value, wrong)
-    own = text(view.spec.get("serviceAccountName"))
-    if own and (wrong := grammar.subdomain(own)):
-        yield invalid(f"{view.path}.serviceAccountName", own, wrong)
+    account = text(view.spec.get("serviceAccountName"))
+    if account and (wrong := grammar.subdomain(account)):
+        yield invalid(f"{view.path}.serviceAccountName", account, wrong)
+
+
+def _is_address(value: str) -> bool:
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        return False
+    return True
 
 
 @BOOK.rule(
@@ -189,6 +201,11 @@ def _updates(inputs: Properties) -> Iterator[Violation]:
             yield unsupported("spec.updateStrategy.type", kind, allowed)
         else:
             yield invalid("spec.updateStrategy", kind, "must be 'RollingUpdate' or 'OnDelete'")
+    rolling = mapping(at(inputs, "spec.updateStrategy.rollingUpdate"))
+    surge, away = rolling.get("maxSurge"), rolling.get("maxUnavailable")
+    if inputs["kind"] == "DaemonSet" and away in (0, "0%") and surge in (None, 0, "0%"):
+        here = "spec.updateStrategy.rollingUpdate.maxUnavailable"
+        yield invalid(here, away, "cannot be 0 when `maxSurge` is 0")
     policy, orders = at(inputs, "spec.podManagementPolicy"), ("OrderedReady", "Parallel")
     if policy not in (None, "", UNKNOWN, *orders):
         yield invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")

@@ -27,6 +27,8 @@ def _environment(inputs: Properties) -> Iterator[Violation]:
             here, source = f"{path}.env[{index}]", variable.get("valueFrom")
             if absent(variable.get("name")):
                 yield required(f"{here}.name")
+            elif "=" in (text(variable.get("name")) or ""):
+                yield invalid(f"{here}.name", variable["name"], "must not contain '='")
             if not isinstance(source, dict):
                 continue
             given = [key for key in _ENV_SOURCES if source.get(key) is not None]

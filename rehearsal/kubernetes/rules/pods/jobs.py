@@ -63,12 +63,14 @@ def _restart_policy(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-JOB-002", JOB, CRON_JOB, source=_SOURCE)
 def _indexed(inputs: Properties) -> Iterator[Violation]:
-    """An indexed Job sets completions."""
+    """An indexed Job with a parallelism sets completions."""
     path, spec = _job(inputs)
     mode = spec.get("completionMode")
     if mode not in (None, UNKNOWN, "Indexed", "NonIndexed"):
         yield unsupported(f"{path}.completionMode", mode, ("Indexed", "NonIndexed"))
-    if mode == "Indexed" and spec.get("completions") is None:
+    # Without both, the API server sets both to 1.
+    alone = spec.get("completions") is None and spec.get("parallelism") is not None
+    if mode == "Indexed" and alone:
         yield required(f"{path}.completions", "when completion mode is Indexed")
 
 

@@ -1,9 +1,10 @@
 """Images, ports of nodes, words of pods and workloads, ingresses, autoscalers."""
 
-from rehearsal.kubernetes.rules.book import DAEMON_SET, DEPLOYMENT, POD
+from rehearsal.kubernetes.rules.book import DAEMON_SET, DEPLOYMENT, POD, SECRET, SERVICE
 from rehearsal.kubernetes.rules.objects.ingresses import INGRESS
 from rehearsal.kubernetes.rules.objects.scaling import SCALER
 from tests.rehearsal.kubernetes.rules.building import Example, but, deployment, pod, spaced
+from tests.rehearsal.kubernetes.rules.examples.objects import WEB
 
 MAIN, AT = "spec.containers.0", "spec.containers[0]"
 SHARED = pod(hostNetwork=True)
@@ -134,9 +135,9 @@ EXAMPLES = [
         "K8S-ING-004",
         INGRESS,
         ROUTED,
-        {"metadata.annotations": {"kubernetes.io/ingress.class": "nginx"}},
+        {"metadata.annotations": {"kubernetes.io/ingress.class": "alb"}},
         "metadata.annotations.kubernetes.io/ingress.class",
-        {"metadata.annotations": {"example.com/class": "nginx"}},
+        {"metadata.annotations": {"kubernetes.io/ingress.class": "nginx"}},
     ),
     Example("K8S-HPA-001", SCALER, SCALED, {"spec.minReplicas": 2}, "spec.maxReplicas"),
     Example("K8S-HPA-002", SCALER, SCALED, {"spec.scaleTargetRef.name": ""}, "spec.scaleTargetRef.name"),
@@ -153,5 +154,29 @@ EXAMPLES = [
         SCALED,
         {"spec.behavior.scaleDown.stabilizationWindowSeconds": 3601},
         "spec.behavior.scaleDown.stabilizationWindowSeconds",
+    ),
+    Example(
+        "K8S-WORD-001",
+        SERVICE,
+        WEB,
+        {"spec.ports.0.protocol": "HTTP"},
+        "spec.ports[0].protocol",
+        {"spec.ports.0.protocol": "UDP"},
+    ),
+    Example(
+        "K8S-SVC-012",
+        SERVICE,
+        WEB,
+        {"spec.externalTrafficPolicy": "Local"},
+        "spec.externalTrafficPolicy",
+        {"spec.type": "NodePort", "spec.externalTrafficPolicy": "Local"},
+    ),
+    Example(
+        "K8S-DATA-003",
+        SECRET,
+        spaced("s", type="kubernetes.io/ssh-auth", stringData={"ssh-privatekey": "k"}),
+        {"stringData": {"key": "k"}},
+        "data[ssh-privatekey]",
+        {"stringData": {"ssh-privatekey": "k", "more": "m"}},
     ),
 ]
