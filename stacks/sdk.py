@@ -1,6 +1,8 @@
 """Workarounds for slow parts of the Pulumi SDK in large programs, without settings (pulumi 3.272.0)."""
 
 import asyncio
+import typing
+from typing import Any
 
 import pulumi
 from pulumi.runtime import settings
@@ -15,6 +17,25 @@ def without_debug_messages() -> None:
     waits for each (log.py, `_log`).
     """
     pulumi.log.debug = lambda *_, **__: None
+
+
+class _Plain:
+    """`Input[T]` as `T`: the SDK takes the parts of both in the same way."""
+
+    def __class_getitem__(cls, item: object) -> object:
+        return item
+
+
+def light_types() -> None:
+    """Make imports of providers' modules, mostly annotations, cheaper: for a process that only plans.
+
+    Call it before their first import. `Input[T]` is a union of three that `typing` builds for thousands of
+    fields, and it compiles the names in quotes, of which few are ever resolved: `eval` takes the text too.
+    """
+    module: Any = typing
+    module.compile = lambda text, *_, **__: text
+    package: Any = pulumi
+    package.Input = _Plain
 
 
 def wait_for_outputs_once() -> None:

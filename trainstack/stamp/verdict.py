@@ -92,6 +92,9 @@ def main() -> None:
     """Judge the stacks that standard input names, for `Judging`: cloud and profile are in the arguments."""
     gc.disable()  # a second of a process that lives for four
     _, _, cloud, profile = sys.argv
+    from stacks import sdk  # noqa: PLC0415 - only the process that judges needs it
+
+    sdk.light_types()
     kind = "jobs" if profile == "small" else "cluster"
     for module in (
         f"stacks.clouds.{cloud}.{kind}",

@@ -53,7 +53,7 @@ def grown(selector: str, window: str) -> str:
 @cache
 def _written(layer: str) -> list[dict[str, Any]]:
     text = _RULES.joinpath(f"{layer}.yaml").read_text(encoding="utf-8")
-    found: list[dict[str, Any]] = yaml.safe_load(text)["groups"]
+    found: list[dict[str, Any]] = yaml.load(text, Loader=yaml.CSafeLoader)["groups"]
     return [{**group, "rules": [_filled(rule) for rule in group["rules"]]} for group in found]
 
 
