@@ -38,7 +38,7 @@ EXAMPLES: dict[str, Example] = {
         "cloudscheduler/job:Job", "attemptDeadline", "15s", "14s", httpTarget={"uri": "https://example.com/"}
     ),
     "GCP-REGISTRY-001": limit(REPOSITORY, "format", "docker", "IMAGES"),
-    "GCP-REGISTRY-002": limit(REPOSITORY, "repositoryId", "team-images", "team_images"),
+    "GCP-REGISTRY-002": limit(REPOSITORY, "repositoryId", "us.gcr.io", "team_images"),
     "GCP-SQL-009": limit(SQL, "settings.backupConfiguration.startTime", "23:59", "24:00"),
     "GCP-STORAGE-013": limit(BUCKET, "publicAccessPrevention", "inherited", "off"),
     "GCP-STORAGE-014": limit(BUCKET, "name", "goo-g-data", "my-google-data"),
