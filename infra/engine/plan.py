@@ -93,6 +93,14 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(one)
 
 
+def may_replace(event: EngineEvent) -> dict[str, str]:
+    """The URN of an update that may be a replacement, with the reason; empty for every other event."""
+    warning = event.diagnostic_event
+    if warning is not None and warning.urn and plain(warning).startswith(MAY_REPLACE):
+        return {warning.urn: plain(warning)}
+    return {}
+
+
 class PreviewPlan:
     """Listens to an operation and stores its steps by URN, in the order of events."""
 
@@ -142,9 +150,7 @@ class PreviewPlan:
             def take(event: EngineEvent) -> None:
                 if event.resource_pre_event is not None:
                     self._take(event.resource_pre_event.metadata)
-                warning = event.diagnostic_event
-                if warning is not None and warning.urn and plain(warning).startswith(MAY_REPLACE):
-                    self._unsure[warning.urn] = plain(warning)
+                self._unsure |= may_replace(event)
                 on_event(event)
 
             return operation(take)

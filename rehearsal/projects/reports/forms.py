@@ -47,6 +47,7 @@ def document(report: ProjectReport) -> dict[str, Any]:
         "stack": report.stack,
         "passed": report.passed,
         "steps": [_step(one) for one in report.steps],
+        "may_replace": report.unsure,
         "left_behind": report.left,
         "assertions": [
             {"path": one.path, "name": one.name, "passed": one.passed, "found": one.found}
@@ -117,6 +118,7 @@ def junit(report: ProjectReport) -> str:
     element = SubElement(root, "testsuite", name="emulation")
     _count(element, [], skipped=True)
     lines = [f"{one.value}: {standing_line(one, types)}" for one, types in report.standings.items()]
+    lines += [f"may be replaced: {one}" for one in report.unsure]
     SubElement(element, "system-out").text = _text("\n".join(lines))
     indent(root)
     return tostring(root, encoding="unicode", xml_declaration=True)

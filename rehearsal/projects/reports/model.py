@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from pulumi.automation.events import EngineEvent, StepEventMetadata
 
+from infra.engine.plan import may_replace
+from infra.engine.progress import short
 from infra.engine.stack import OperationOutcome
 from rehearsal.projects import coverage
 from rehearsal.projects.assertions import AssertionVerdict
@@ -30,6 +32,8 @@ class RehearsalStep:
     resources: dict[str, SeenResource] = field(default_factory=dict)
     """By URN: resources that exist after it."""
     outputs: Mapping[str, object] = field(default_factory=dict)
+    unsure: dict[str, str] = field(default_factory=dict)
+    """By URN: the reason why an update may be a replacement."""
 
     def take(self, event: EngineEvent) -> None:
         """Process one event."""
@@ -37,6 +41,7 @@ class RehearsalStep:
             self._planned(event.resource_pre_event.metadata)
         if event.res_outputs_event:
             self._keep(event.res_outputs_event.metadata)
+        self.unsure |= may_replace(event)
 
     def _planned(self, made: StepEventMetadata) -> None:
         operation = str(getattr(made.op, "value", made.op))
@@ -94,6 +99,12 @@ class ProjectReport:
     def errors(self) -> list[str]:
         """Messages of the engine, of all steps."""
         return [error for one in self.steps if one.outcome for error in one.outcome.errors]
+
+    @property
+    def unsure(self) -> list[str]:
+        """Updates that may be replacements, with the reason, of all steps."""
+        found = {urn: reason for one in self.steps for urn, reason in one.unsure.items()}
+        return [f"{short(urn)} {reason}" for urn, reason in found.items()]
 
     @property
     def restless(self) -> Sequence[SeenChange]:

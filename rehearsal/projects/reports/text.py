@@ -59,7 +59,9 @@ def show(console: Console, folder: Path, report: ProjectReport) -> None:
 
 
 def _remarks(report: ProjectReport) -> Iterator[tuple[str, str]]:
-    """Resources that were left behind by the program, or left out of a seed."""
+    """Changes of which not all is known; resources that the program left, or that a seed left out."""
+    if report.unsure:
+        yield "may replace", f"{len(report.unsure)} updates: {'; '.join(report.unsure[:_MOST])}"
     if report.left:
         yield "left behind", f"{report.left} resources in the emulated clouds"
     if report.unused:

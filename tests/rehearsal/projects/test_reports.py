@@ -7,13 +7,16 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from pulumi.automation.events import DiagnosticEvent, EngineEvent
+from rich.console import Console
 
 from infra.engine.stack import OperationOutcome
-from infra.errors import UserError
+from infra.errors import MAY_REPLACE, UserError
 from rehearsal.projects import assertions, documentation
 from rehearsal.projects.observed import Observed, SeenChange, SeenResource
 from rehearsal.projects.reports import forms
 from rehearsal.projects.reports.model import DESTROY, UNCHANGED, UP, ProjectReport, RehearsalStep
+from rehearsal.projects.reports.text import show
 from tests.browser.chromium import browser, program
 from tests.policies.report.test_reports import JENKINS
 from tests.trainstack.cli.command import checked, run
@@ -193,6 +196,19 @@ def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
         assert tab.evaluate("document.querySelectorAll('tbody tr').length") == 9
         wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert tab.evaluate(wide) == 0
+
+
+def test_every_form_names_updates_that_may_replace() -> None:
+    report, text = reported(), f"{MAY_REPLACE}: it is not known"
+    for message in (text, "something else"):
+        warning = DiagnosticEvent(message, "never", "warning", urn=f"urn:pulumi:dev::shop::{DATABASE}::db")
+        report.steps[0].take(EngineEvent(1, 0, diagnostic_event=warning))
+    named = [f"Instance db {text}"]
+    assert checked(forms.write(report, "json"))["may_replace"] == named
+    with (console := Console()).capture() as shown:
+        show(console, Path("shop"), report)
+    others = shown.get(), forms.write(report, "junit"), forms.write(report, "html")
+    assert all(named[0] in one for one in others)
 
 
 def test_texts_of_a_report_keep_their_characters() -> None:
