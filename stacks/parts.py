@@ -74,6 +74,8 @@ class Pools:
     """Port of the cloud's own DCGM host engine on every node; None: none."""
     ready: Sequence[pulumi.Resource]
     """The pools and their autoscaler."""
+    turns: Sequence[int] = ()
+    """Numbers of pods that take turns on a GPU, where the stack's own device plugin shares GPUs."""
     devices_managed: bool = False
     """Whether the cloud itself runs the device plugin and exporter of GPUs."""
 

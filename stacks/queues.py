@@ -8,7 +8,6 @@ from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
-from infra.stackspec.model import demanded
 from infra.stackspec.rules.gcp.gpu_networks import fast_pools
 from stacks.clouds.aws import pools as aws_pools
 from stacks.clouds.gcp import pools as gcp_pools
@@ -44,10 +43,8 @@ def node_pools(spec: StackSpec) -> dict[str, NodePool]:
     """The pools by name, without labels of nodes. Raises UserError for a stack without a cluster."""
     match spec.layout, spec.on:
         case ClusterLayout() as layout, AwsSpec() as on:
-            driver = demanded(on.efa_driver)
             return {
-                pool.name: aws_pools.pool_record(pool, {}, region=spec.region, efa_driver=driver)
-                for pool in layout.pools
+                pool.name: aws_pools.pool_record(pool, on, {}, region=spec.region) for pool in layout.pools
             }
         case ClusterLayout() as layout, GcpSpec() as google:
             names = pod_networks(fast_pools(layout, google), google.first_rdma_zone)

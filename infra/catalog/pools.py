@@ -66,3 +66,14 @@ def order_problems(least_path: str, least: float, most_path: str, most: float) -
         fix = f"Lower it or raise {most_path}."
         rule = f"above the maximum, {most:g}"
         yield Problem(least_path, least, rule, fix, against=most_path, code="minimum-above-maximum")
+
+
+def sharing_problems(path: str, kind: str, purpose: str, rdma_path: str, *, rdma: bool) -> Iterator[Problem]:
+    """GPUs are shared only in interactive pools: a training run on a part of a GPU is disturbed by others."""
+    if purpose != "interactive":
+        fix = "Leave it out, or make the pool interactive."
+        rule = "GPUs are shared in interactive pools only"
+        yield Problem(path, kind, rule, fix, code="sharing-not-interactive")
+    if rdma:
+        rule, fix = "shared GPUs do not support RDMA", f"Set {rdma_path} to false."
+        yield Problem(path, kind, rule, fix, against=rdma_path, code="sharing-with-rdma")

@@ -95,6 +95,8 @@ def _devices(pools: Pools) -> AcceleratorsArgs:
     devices: AcceleratorsArgs = {"gpu_pools": with_gpus, "drivers": pools.drivers}
     if pools.devices_managed:
         devices["managed"] = True
+    if pools.turns:
+        devices["turns"] = pools.turns
     if pools.host_engine_port is not None:
         devices["host_engine_port"] = pools.host_engine_port
     return devices

@@ -8,6 +8,7 @@ import pytest
 from infra import stackspec
 from infra.catalog.aws.pools import NETWORK_LAYERS, layers
 from infra.catalog.gcp import pools as gcp
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.document import read
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.load import CONFIG
@@ -16,20 +17,26 @@ from stacks.flavors import topology_of
 
 
 @pytest.fixture(scope="module")
-def a100() -> PoolSpec:
+def shipped() -> tuple[PoolSpec, AwsSpec]:
     """The shipped pool for training, which has a queue of its own and EFA, and grows from nothing."""
     name = "Pulumi.dev-aws.yaml"
     config = copy.deepcopy(
         {key.partition(":")[2]: one for key, one in read(CONFIG / name, name)["config"].items()}
     )
-    layout = stackspec.load("dev", config, name).spec.layout
-    assert isinstance(layout, ClusterLayout)
-    return layout.pools[0]
+    spec = stackspec.load("dev", config, name).spec
+    assert isinstance(spec.layout, ClusterLayout) and isinstance(spec.on, AwsSpec)
+    return spec.layout.pools[0], spec.on
 
 
-def test_a_pool_of_fixed_size_with_a_queue_of_its_own_is(a100: PoolSpec) -> None:
+@pytest.fixture(scope="module")
+def a100(shipped: tuple[PoolSpec, AwsSpec]) -> PoolSpec:
+    return shipped[0]
+
+
+def test_a_pool_of_fixed_size_with_a_queue_of_its_own_is(shipped: tuple[PoolSpec, AwsSpec]) -> None:
+    a100, on = shipped
     fixed = a100.model_copy(update={"min_nodes": a100.max_nodes})
-    record = pool_record(fixed, {}, region="us-east-1", efa_driver="device_plugin")
+    record = pool_record(fixed, on, {}, region="us-east-1")
     assert record.flavor["topology"] == [*NETWORK_LAYERS, "kubernetes.io/hostname"]
 
 

@@ -8,8 +8,10 @@ from components.aws.pools.gpu_pool_args import PREPAID, AwsGpuPoolArgs, RepairAr
 from components.aws.pools.user_data import encoded, node_user_data
 from components.aws.pools.zone_groups import ZoneGroup, zone_groups
 from components.base import Component, Options
+from components.kubernetes.accelerators import CONFIG_LABEL, shared_config
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import InstanceType
+from infra.catalog.aws.pools import gpus_of_node
 from infra.catalog.pools import RESERVED_LABELS
 from infra.errors import UserError
 from smoke_training.fabric import Fabric
@@ -143,17 +145,24 @@ class AwsGpuPool(Component):
         )
         tags = zone.tags(self, group)
         tags.at_launch(args["launch_tags"])
-        if args["rdma"]:
-            tags.for_autoscaler(_offers(machine), prefix="offers-")
+        offers = _offers(args, machine)
+        if offers:
+            tags.for_autoscaler(offers, prefix="offers-")
         return group
 
 
-def _offers(machine: InstanceType) -> dict[str, str]:
+def _offers(args: AwsGpuPoolArgs, machine: InstanceType) -> dict[str, str]:
     """Resources of a node for Cluster Autoscaler, which reads them nowhere else while a group is empty.
 
     It reads processors, memory and GPUs from EC2 and labels and taints from EKS, but not the resources of
-    a device plugin or the kernel, and would never scale up for a pod that requests them.
+    a device plugin or the kernel, and would never scale up for a pod that requests them. It would start a
+    node for each pod that shares a GPU (Azure/AKS issue 3427); a tag takes precedence over EC2's number of
+    GPUs (kubernetes/autoscaler cloudprovider/aws/aws_manager.go, buildNodeFromTemplate).
     """
+    if "clients" in args:
+        return {f"resources/{TAINT_KEY}": str(gpus_of_node(machine, args["clients"]))}
+    if not args["rdma"]:
+        return {}
     return {
         "resources/vpc.amazonaws.com/efa": str(machine.efa_interfaces),
         "resources/hugepages-2Mi": f"{efa.HUGE_PAGES * efa.HUGE_PAGE_MIB}Mi",
@@ -166,8 +175,10 @@ def node_labels(args: AwsGpuPoolArgs, machine: InstanceType) -> dict[str, str]:
     `k8s.amazonaws.com/accelerator` makes Cluster Autoscaler wait for the device plugin of a new node
     instead of starting yet another one (its AWS README, "Special note on GPU instances").
     """
+    shared = {CONFIG_LABEL: shared_config(args["clients"])} if "clients" in args else {}
     return {
         **args["labels"],
+        **shared,
         f"{RESERVED_LABELS}pool": args["pool"],
         f"{RESERVED_LABELS}purpose": args["purpose"],
         f"{RESERVED_LABELS}accelerator": machine.accelerator,

@@ -8,7 +8,13 @@ import pulumi
 from components.aws.pools.live_size import LiveSizeArgs, shrinking_problems
 from infra.catalog.aws import facts, pools
 from infra.catalog.aws.model import InstanceType
-from infra.catalog.pools import label_problems, order_problems, rdma_zone_problems, reserved_zone_problems
+from infra.catalog.pools import (
+    label_problems,
+    order_problems,
+    rdma_zone_problems,
+    reserved_zone_problems,
+    sharing_problems,
+)
 from infra.errors import Problem
 
 PURCHASES = ("on_demand", "spot", "block", "reserved")
@@ -66,6 +72,9 @@ class AwsGpuPoolArgs(TypedDict):
     """Attach every EFA device of the type and place the nodes close together."""
     lustre_over_efa: NotRequired[bool]
     """With `rdma`: let Lustre's client use these devices. Default: it uses TCP."""
+    clients: NotRequired[int]
+    """Pods that take turns on a GPU, with its memory and its faults; interactive pools only, without `rdma`.
+    The cluster's `Accelerators` need the number too. Default: each pod has its own GPU."""
     purchase: str
     """Kind of purchase: `on_demand`, `spot`, `block` (a Capacity Block) or `reserved` (a reservation)."""
     reservation_id: NotRequired[str]
@@ -102,6 +111,7 @@ def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
         *(rdma_zone_problems(f"{pool}.subnets", zones) if args["rdma"] else ()),
         *(reserved_zone_problems(f"{pool}.subnets", zones) if purchase in PREPAID else ()),
         *_purchase_problems(args, machine),
+        *_sharing_problems(args),
         *pools.size_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
         *order_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
         *shrinking_problems(f"{pool}.max_nodes", most, args.get("live", {}).values()),
@@ -120,6 +130,12 @@ def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
         path, fix = f"{pool}.placement_group_name", "Remove it: the pool makes its own where it helps."
         problems.append(Problem(path, purchase, rule, fix, code="placement-group-without-reservation"))
     return problems
+
+
+def _sharing_problems(args: AwsGpuPoolArgs) -> Iterator[Problem]:
+    if "clients" in args:
+        path, rdma_path = f"{args['pool']}.clients", f"{args['pool']}.rdma"
+        yield from sharing_problems(path, "time_sharing", args["purpose"], rdma_path, rdma=args["rdma"])
 
 
 def _purchase_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> Iterator[Problem]:

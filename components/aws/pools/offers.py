@@ -9,7 +9,7 @@ from components.kubernetes.accelerators import POOL_LABEL, TOLERATIONS
 from components.kubernetes.offers import FabricOffer, NodeOffer
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import CpuType, InstanceType
-from infra.catalog.aws.pools import efa_driver_problems
+from infra.catalog.aws.pools import efa_driver_problems, gpus_of_node
 from infra.errors import UserError
 from infra.launchers import pods
 from smoke_training.fabric import Fabric
@@ -38,14 +38,19 @@ EFA_DEVICE_CLASS = "efa.networking.k8s.aws"
 EFA_CHARTS = {"device_plugin": "aws-efa-k8s-device-plugin", "dra": "aws-dranet"}
 
 
-def node_offer(machine: InstanceType, efa_driver: str | None) -> NodeOffer:
-    """Resources of one node for jobs; `efa_driver` allocates its EFA devices, None where it has none."""
+def node_offer(machine: InstanceType, efa_driver: str | None, clients: int | None = None) -> NodeOffer:
+    """Resources of one node for jobs; `efa_driver` allocates its EFA devices, None where it has none.
+
+    `clients` pods take turns on each GPU; None: each pod has its own.
+    """
     with_efa = efa_driver is not None
     offer: NodeOffer = {
         "cpu": cores_for_jobs(machine),
         "memory_gib": memory_for_jobs_gib(machine, efa=with_efa),
-        "gpus": machine.accelerator_count,
+        "gpus": gpus_of_node(machine, clients),
     }
+    if clients is not None:
+        offer["shared"], offer["gpus_per_pod"] = True, 1  # failRequestsGreaterThanOne of the plugin
     if with_efa:
         fabric: FabricOffer = {
             "kind": Fabric.EFA,

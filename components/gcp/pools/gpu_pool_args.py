@@ -9,7 +9,12 @@ import pulumi
 from components.gcp.pools.args import PoolArgs, common_problems
 from infra.catalog.gcp import fabrics, facts, pools
 from infra.catalog.gcp.model import MachineType
-from infra.catalog.pools import label_problems, rdma_zone_problems, reserved_zone_problems
+from infra.catalog.pools import (
+    label_problems,
+    rdma_zone_problems,
+    reserved_zone_problems,
+    sharing_problems,
+)
 from infra.errors import Problem
 
 _IMAGE = re.compile(r"projects/[^/]+/global/images/[a-z][-a-z0-9]*")
@@ -128,7 +133,7 @@ def _placement_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
 
 def _sharing_problems(args: GcpGpuPoolArgs, sharing: SharingArgs, machine: MachineType) -> Iterator[Problem]:
     path, kind = f"{args['pool']}.sharing", sharing["kind"]
-    yield from pools.sharing_problems(path, kind, args["purpose"], f"{args['pool']}.rdma", rdma=args["rdma"])
+    yield from sharing_problems(path, kind, args["purpose"], f"{args['pool']}.rdma", rdma=args["rdma"])
     if kind == "time_sharing":
         yield from facts.limits["clients_per_gpu"].problems(f"{path}.clients", sharing.get("clients", 0))
     elif kind == "mig":

@@ -91,6 +91,14 @@ def reservation_problems(path: str, reservation: str | None) -> Iterator[Problem
         yield Problem(path, reservation, rule, fix, code="invalid-reservation-id")
 
 
+def gpus_of_node(machine: InstanceType, clients: int | None = None) -> int:
+    """`nvidia.com/gpu` of a node: its GPUs, or the pods that share them (`clients` of each GPU).
+
+    Source: NVIDIA/k8s-device-plugin, README, "With CUDA Time-Slicing": as many replicas of each device.
+    """
+    return machine.accelerator_count * (clients or 1)
+
+
 def layers(machine: str) -> tuple[str, ...]:
     """The labels of network layers that nodes of a type have; empty without a source."""
     return NETWORK_LAYERS if machine.startswith(_LAYERED) else ()

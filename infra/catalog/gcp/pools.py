@@ -169,17 +169,6 @@ def rdma_compact_problems(path: str, rdma_path: str) -> Iterator[Problem]:
     yield Problem(path, True, rule, "Leave compact out.", against=rdma_path, code="compact-with-rdma")
 
 
-def sharing_problems(path: str, kind: str, purpose: str, rdma_path: str, *, rdma: bool) -> Iterator[Problem]:
-    """GPUs are shared only in interactive pools: a training run on a part of a GPU is disturbed by others."""
-    if purpose != "interactive":
-        fix = "Leave it out, or make the pool interactive."
-        rule = "GPUs are shared in interactive pools only"
-        yield Problem(path, kind, rule, fix, code="sharing-not-interactive")
-    if rdma:
-        rule, fix = "shared GPUs do not support RDMA", f"Set {rdma_path} to false."
-        yield Problem(path, kind, rule, fix, against=rdma_path, code="sharing-with-rdma")
-
-
 def partition_problems(path: str, partition: str, machine: MachineType) -> Iterator[Problem]:
     """The GPU supports partitions of that size."""
     gpu = facts.accelerators[machine.accelerator]

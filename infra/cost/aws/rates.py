@@ -1,9 +1,9 @@
 """Price of a node-hour of a pool on AWS, and the GPUs of a node."""
 
-from infra.catalog.aws import facts
 from infra.cost.aws.cluster import node_price
 from infra.cost.model import NodeRate
 from infra.stackspec.layouts import PoolSpec
+from infra.stackspec.rules.aws.cluster import offered_gpus
 from infra.stackspec.stack import StackSpec
 
 
@@ -13,7 +13,6 @@ def node_rate(spec: StackSpec, pool: PoolSpec) -> NodeRate | None:
     return NodeRate(found.usd_per_hour_expected, found) if found else None
 
 
-def node_gpus(_: StackSpec, pool: PoolSpec) -> int:
-    """`nvidia.com/gpu` of a node of a pool; 0 for machines without GPUs."""
-    machine = facts.instance_types.get(pool.machine)
-    return machine.accelerator_count if machine else 0
+def node_gpus(spec: StackSpec, pool: PoolSpec) -> int:
+    """`nvidia.com/gpu` of a node of a pool, shares of GPUs included; 0 for machines without GPUs."""
+    return offered_gpus(spec, pool)

@@ -19,6 +19,7 @@ from infra.stackspec.model import (
     PolicyArn,
     SecretArn,
 )
+from infra.stackspec.sharing import TimeSharingSpec
 
 Acu = Annotated[float, Field(ge=0, le=256, multiple_of=0.5)]
 """Aurora capacity units, in steps of 0.5."""
@@ -103,11 +104,24 @@ class LoadBalancerSpec(Model):
     """The identity provider of people."""
 
 
+class AwsPoolSpec(Model):
+    """Settings of a pool that are not in `layout.pools`."""
+
+    sharing: TimeSharingSpec | None = None
+    """Sharing of a GPU by pods, by NVIDIA's device plugin; null: none. Only for interactive pools."""
+
+
 class AwsSpec(CloudModel):
     """Settings of AWS."""
 
     needed_by_clusters: ClassVar = ("admin_arns", "efa_driver", "database", "repair")
-    optional_in_clusters: ClassVar = ("load_balancer", "addon_versions", "node_image", "disk_key_arn")
+    optional_in_clusters: ClassVar = (
+        "load_balancer",
+        "addon_versions",
+        "node_image",
+        "disk_key_arn",
+        "pools",
+    )
     managed_tracking: ClassVar = True
 
     cloud: Literal["aws"]
@@ -143,6 +157,9 @@ class AwsSpec(CloudModel):
 
     load_balancer: LoadBalancerSpec | None = None
     """Browser access to the tracking server; null: by a port-forward (`trainstack open mlflow`)."""
+
+    pools: dict[str, AwsPoolSpec] = Field(default_factory=dict)
+    """Further settings of pools, by name; other pools have the defaults."""
 
     repair: RepairSpec | None = None
     """Automatic repair of GPU nodes. Only with a cluster."""

@@ -18,6 +18,7 @@ from infra.stackspec.model import (
     TimeOfDay,
     ZoneName,
 )
+from infra.stackspec.sharing import MigSpec, TimeSharingSpec
 
 # The minimum of regional Filestore.
 _HOMES_GIB = 100
@@ -62,26 +63,6 @@ class CloudSqlSpec(Model):
 
     disk_gib: Annotated[int, Field(ge=10, le=65536)]
     """Initial size of the disk in GiB; it grows automatically and never shrinks."""
-
-
-class TimeSharingSpec(Model):
-    """Several pods share a GPU in turns, with its memory and its faults."""
-
-    kind: Literal["time_sharing"]
-    """`time_sharing`"""
-
-    clients: Annotated[int, Field(ge=2, le=48)]
-    """Maximum number of pods per GPU."""
-
-
-class MigSpec(Model):
-    """GPUs are split into partitions with separate memory and cores (Multi-Instance GPU)."""
-
-    kind: Literal["mig"]
-    """`mig`"""
-
-    partition: str
-    """Size of a partition, in NVIDIA's notation: `1g.5gb` of an A100, `1g.10gb` of an H100."""
 
 
 class OAuthClientSpec(Model):

@@ -189,6 +189,26 @@ def gpu_problems(spec: StackSpec, without: Collection[str]) -> Iterator[Problem]
             yield Problem("smoke.pools", pool, "the pool has no GPUs", fix, code="pool-without-gpus")
 
 
+def unknown_pool_problems(layout: ClusterLayout, named: Iterable[str]) -> Iterator[Problem]:
+    """The cloud's own settings of pools (`on.pools`) are for pools that exist."""
+    names = [pool.name for pool in layout.pools]
+    for name in named:
+        if name not in names:
+            rule, fix = "unknown pool", f"Pools are {', '.join(names)}."
+            yield Problem(f"on.pools.{name}", name, rule, fix, code="unknown-pool")
+
+
+def validated_share_problems(spec: StackSpec, shared: Collection[str]) -> Iterator[Problem]:
+    """Validations measure whole GPUs, so none is of a pool whose GPUs are `shared`."""
+    for pool in spec.validated:
+        if pool in shared:
+            fix = "Validate pools with whole GPUs."
+            rule = "the pool has shared GPUs"
+            yield Problem(
+                "smoke.pools", pool, rule, fix, against=f"on.pools.{pool}", code="validated-gpus-shared"
+            )
+
+
 RULES: tuple[Rule, ...] = (
     kubernetes_version,
     zones_once,

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+import yaml
+
 from infra.catalog.aws import facts
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
@@ -26,6 +28,7 @@ _GPU_IMAGES = frozenset({
 })  # fmt: skip
 # Bottlerocket's NVIDIA variants include the device plugin.
 _PLUGIN_INSIDE = "BOTTLEROCKET_"
+_PLUGIN_CONFIG = "nvidia.com/device-plugin.config"
 GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
 
 
@@ -65,6 +68,8 @@ def _members(
     extended = {
         name: count for name, count in devices.items() if _announced(name, inputs, template, labels, charts)
     }
+    if GPU in extended:
+        extended[GPU] *= _replicas(labels, charts)
     for index in range(int(scaling.get("maxSize") or 0)):
         yield SchedulerNode(
             name=f"{group}-{index}",
@@ -109,6 +114,26 @@ def _announced(
         resource in chart.provides and _runs_on(chart, release.get("values") or {}, labels)
         for chart, release in charts
     )
+
+
+def _replicas(labels: Mapping[str, str], charts: Iterable[tuple[ChartFacts, Mapping[str, Any]]]) -> int:
+    """Return how often the device plugin registers a GPU: by the configuration that the node's label names.
+
+    Source: NVIDIA/k8s-device-plugin v0.19.3, README, "Configuring the device plugin" and "With CUDA
+    Time-Slicing"; cmd/config-manager (label, default). A plugin whose configuration is not in the map
+    does not start.
+    """
+    for chart, release in charts:
+        values = release.get("values") or {}
+        config = values.get("config") or {}
+        if GPU not in chart.provides or not config.get("map") or not _runs_on(chart, values, labels):
+            continue
+        chosen = config["map"].get(labels.get(_PLUGIN_CONFIG) or config.get("default"))
+        if chosen is None:
+            return 0
+        slicing = ((yaml.safe_load(chosen) or {}).get("sharing") or {}).get("timeSlicing") or {}
+        return next((int(row["replicas"]) for row in slicing.get("resources") or () if row["name"] == GPU), 1)
+    return 1
 
 
 def _runs_on(chart: ChartFacts, values: Mapping[str, Any], labels: Mapping[str, str]) -> bool:

@@ -29,7 +29,7 @@ from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.model import demanded
 from stacks.clouds.aws.alerting import alerting_on_aws
 from stacks.clouds.aws.options import on_aws
-from stacks.clouds.aws.pools import cpu_pool_args, pool_args, pool_record
+from stacks.clouds.aws.pools import clients_of, cpu_pool_args, pool_args, pool_record
 from stacks.clouds.aws.storage import AwsStore, alarms_on_aws, store_on_aws
 from stacks.clouds.aws.teams import teams_on_aws
 from stacks.clouds.aws.tracking import tracking_on_aws
@@ -176,16 +176,12 @@ class AwsCloud:
         with_efa = [pool.name for pool in self._layout.pools if pool.rdma]
         return Pools(
             by_name={
-                pool.name: pool_record(
-                    pool,
-                    groups[pool.name].labels,
-                    region=self._spec.region,
-                    efa_driver=demanded(self._on.efa_driver),
-                )
+                pool.name: pool_record(pool, self._on, groups[pool.name].labels, region=self._spec.region)
                 for pool in self._layout.pools
             },
             drivers=efa_charts(demanded(self._on.efa_driver), with_efa, self._layout.kubernetes_version),
             host_engine_port=HOST_ENGINE_PORT,
+            turns=[clients for pool in self._layout.pools if (clients := clients_of(pool, self._on))],
             ready=[scaling, *groups.values()],
         )
 

@@ -12,7 +12,7 @@ from components.aws.pools.offers import cpu_offer, link_rates, node_offer, peak_
 from infra.catalog.aws import facts
 from infra.catalog.aws.pools import layers
 from infra.cost.aws.cluster import node_price
-from infra.stackspec.aws.cloud import AwsSpec, RepairSpec
+from infra.stackspec.aws.cloud import AwsPoolSpec, AwsSpec, RepairSpec
 from infra.stackspec.layouts import PoolSpec
 from infra.stackspec.model import demanded
 from infra.stackspec.purchases import CapacityBlock, Reserved
@@ -51,7 +51,16 @@ def pool_args(
     }
     if isinstance(pool.purchase, Reserved | CapacityBlock):
         args["reservation_id"] = pool.purchase.id
+    clients = clients_of(pool, on)
+    if clients is not None:
+        args["clients"] = clients
     return args
+
+
+def clients_of(pool: PoolSpec, on: AwsSpec) -> int | None:
+    """Pods that share a GPU of the pool; None where each has its own."""
+    sharing = on.pools.get(pool.name, AwsPoolSpec()).sharing
+    return sharing.clients if sharing else None
 
 
 def cpu_pool_args(
@@ -103,7 +112,7 @@ def _repair(wanted: RepairSpec) -> RepairArgs:
     }
 
 
-def pool_record(pool: PoolSpec, labels: Mapping[str, str], *, region: str, efa_driver: str) -> NodePool:
+def pool_record(pool: PoolSpec, on: AwsSpec, labels: Mapping[str, str], *, region: str) -> NodePool:
     """Record of the pool for layouts; its nodes have these labels."""
     price = node_price(pool, region)
     usd_per_hour = price.usd_per_hour_expected if price else None
@@ -112,7 +121,7 @@ def pool_record(pool: PoolSpec, labels: Mapping[str, str], *, region: str, efa_d
         offer = cpu_offer(processors)
     else:
         machine = facts.instance_type(pool.machine)
-        offer = node_offer(machine, efa_driver if pool.rdma else None)
+        offer = node_offer(machine, demanded(on.efa_driver) if pool.rdma else None, clients_of(pool, on))
         known = {"peak_tflops": peak_tflops(machine), **link_rates(machine, efa=pool.rdma)}
     drain = facts.block_drain_minutes
     return NodePool(

@@ -16,10 +16,11 @@ from infra.catalog.gcp.fabrics import making
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.gcp.pools import layers
 from infra.cost.gcp.cluster import pool_price
-from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
+from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec
 from infra.stackspec.layouts import PoolSpec
 from infra.stackspec.model import demanded
 from infra.stackspec.purchases import CapacityBlock, Reserved
+from infra.stackspec.sharing import MigSpec, TimeSharingSpec
 from stacks.flavors import flavor_of
 from stacks.parts import NodePool
 

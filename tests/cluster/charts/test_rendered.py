@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from components.kubernetes.accelerators import gpu_charts
 from components.kubernetes.charts import charts
 from rehearsal.controlplane import binaries
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
@@ -57,6 +58,21 @@ def test_the_chart_is_of_the_version_that_is_pinned(chart: str) -> None:
 def test_the_chart_knows_every_value_it_is_given(chart: str) -> None:
     for release in installed()[chart]:
         assert list(unknown(release["values"], of_source(source(chart)).values)) == []
+
+
+def test_a_plugin_that_shares_gpus_has_its_configurations_and_no_further_rights() -> None:
+    name = "nvidia-device-plugin"
+    if not binaries.kept(name):
+        pytest.skip(f"the chart {name} is not here: `make binaries` fetches it, and says why it cannot")
+    values = gpu_charts({"gpu_pools": ["a100", "l4"], "turns": [4]})[name]
+    objects = rendered(name, values)
+    (configs,) = (body for body in objects if body["kind"] == "ConfigMap")
+    assert set(configs["data"]) == {"whole", "turns-4"}
+    assert json.loads(configs["data"]["turns-4"])["sharing"]["timeSlicing"]["resources"][0]["replicas"] == 4
+    pods = [body["spec"]["template"]["spec"] for body in objects if body["kind"] == "DaemonSet"]
+    plugin = next(pod for pod in pods if "mps" not in pod["containers"][0]["name"])
+    assert "SYS_ADMIN" not in json.dumps(plugin)
+    assert {"name": "DEFAULT_CONFIG", "value": "whole"} in plugin["initContainers"][0]["env"]
 
 
 def test_every_misspelt_value_is_seen(chart: str) -> None:

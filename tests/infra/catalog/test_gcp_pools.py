@@ -3,7 +3,7 @@
 import pytest
 
 from infra.catalog.gcp import facts, pools
-from infra.catalog.pools import cpu_type_problems, gpu_type_problems
+from infra.catalog.pools import cpu_type_problems, gpu_type_problems, sharing_problems
 from tests.infra.catalog.problems import said
 
 
@@ -107,7 +107,7 @@ def test_queued_nodes_have_no_minimum_and_no_placement() -> None:
 
 def test_gpus_are_shared_in_interactive_pools() -> None:
     def check(purpose: str, *, rdma: bool = False) -> str:
-        return said(pools.sharing_problems("sharing", "mig", purpose, "rdma", rdma=rdma))
+        return said(sharing_problems("sharing", "mig", purpose, "rdma", rdma=rdma))
 
     assert check("interactive") == ""
     assert check("training") and check("fine_tuning")

@@ -320,5 +320,18 @@ BROKEN: dict[str, tuple[Any, ...]] = {
         "on.database.min_acu",
         "minimum-above-maximum",
     ),
+    "settings of no pool": (("on", "pools"), {"b200": {}}, "on.pools.b200", "unknown-pool"),
+    "shared GPUs in a training pool with RDMA": (
+        ("on", "pools"),
+        {"a100": {"sharing": {"kind": "time_sharing", "clients": 2}}},
+        "on.pools.a100.sharing",
+        "sharing-not-interactive",
+    ),
+    "partitions, which are not built on AWS": (
+        ("on", "pools"),
+        {"a100": {"sharing": {"kind": "mig", "clients": 2}}},
+        "on.pools.a100.sharing.kind",
+        "literal-error",
+    ),
     "no teams": (("teams",), [], "teams", "too-short"),
 }

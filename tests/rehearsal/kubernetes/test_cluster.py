@@ -72,6 +72,26 @@ def test_gpus_need_image_and_device_plugin(
     assert any("nodes are available" in reason and message in reason for reason in failed.value.reasons)
 
 
+@pytest.mark.parametrize(
+    ("configuration", "pods"),
+    [("turns-4", 4), (None, 1), ("turns-8", 0)],
+    ids=["named", "default", "missing"],
+)
+def test_the_plugin_registers_a_gpu_as_often_as_the_nodes_configuration_says(
+    rehearsed: Rehearsed, configuration: str | None, pods: int
+) -> None:
+    slicing = {"resources": [{"name": GPU, "replicas": 4}]}
+    configs = {"whole": {"version": "v1"}, "turns-4": {"version": "v1", "sharing": {"timeSlicing": slicing}}}
+    labels = POOL | ({"nvidia.com/device-plugin.config": configuration} if configuration else {})
+    rehearsed.node_group("gpu", "g6.xlarge", taints=TAINT, amiType="AL2023_x86_64_NVIDIA", labels=labels)
+    config = {"default": "whole", "map": {name: json.dumps(each) for name, each in configs.items()}}
+    values = {"gfd": {"enabled": True}, "config": config}
+    rehearsed.create(RELEASE, {**PLUGIN, "values": values}, "plugin")
+    (record,) = rehearsed.state.find(type="aws:eks/cluster:Cluster")
+    found = [node for node in nodes(KubeCluster(rehearsed.state, record)) if node.group == "gpu"]
+    assert {int(node.extended.get(GPU, 0)) for node in found} == {pods}
+
+
 @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="GPUs are not emulated here")
 def test_jobs_on_emulated_gpus_take_turns(rehearsed: Rehearsed) -> None:
     rehearsed.node_group("gpu", "g5.12xlarge", taints=TAINT, amiType="AL2023_x86_64_NVIDIA", labels=POOL)

@@ -23,7 +23,12 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "currency": {"gcp": {"on.billing_currency": {"code": "EUR", "per_usd": 0.5}}},
     "way in": {"aws": {"on.load_balancer": LOAD_BALANCER}},
     "EFA driver": {"aws": {"layout.pools.0.min_nodes": 1}},
-    "repair": {"aws": {"on.repair.rules": [_RULE]}},
+    "repair": {
+        "aws": {
+            "on.repair.rules": [_RULE],
+            "on.pools": {"l4": {"sharing": {"kind": "time_sharing", "clients": 3}}},
+        }
+    },
     "networks": {
         "gcp": {
             "layout.pools.0.machine": "a3-ultragpu-8g",
@@ -119,6 +124,19 @@ AWS: dict[str, Outcome] = dict(
         ),
         _row("way in", f"{_OIDC}.client_id", "other-client", r"clientId: .*other-client"),
         _row("way in", f"{_OIDC}.client_secret_arn", _SECRET, r"clientSecret.*-> .*other-AbCd12"),
+        _row(
+            "on",
+            "on.pools{}.sharing",
+            {"kind": "time_sharing", "clients": 2},
+            r"nvidia.com/device-plugin.config: nothing -> .*turns-2",
+        ),
+        _row(
+            "repair",
+            "on.pools{}.sharing.clients",
+            {"kind": "time_sharing", "clients": 4},
+            r"nvidia.com/device-plugin.config: .*turns-3.* -> .*turns-4",
+            at=f"{_L4}.sharing",
+        ),
         _row("repair", "on.repair.at_once", 3, r"maxParallelNodesRepaired\w*: .* -> 3"),
         _row("repair", "on.repair.stop_above", 5, r"maxUnhealthyNode\w*: .* -> 5"),
         _row(

@@ -8,11 +8,16 @@ from infra.catalog.aws.database import capacity_problems
 from infra.catalog.aws.releases import node_image_problems
 from infra.catalog.kubernetes.kueue import guarantee_problems
 from infra.catalog.kubernetes.prometheus import Nodes, cpus_for_jobs
-from infra.catalog.pools import cpu_type_problems, gpu_type_problems
+from infra.catalog.pools import cpu_type_problems, gpu_type_problems, sharing_problems
 from infra.errors import Problem
-from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.aws.cloud import AwsPoolSpec, AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
-from infra.stackspec.rules.cluster import gpu_problems, monitoring_problems
+from infra.stackspec.rules.cluster import (
+    gpu_problems,
+    monitoring_problems,
+    unknown_pool_problems,
+    validated_share_problems,
+)
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, AwsSpec], Iterator[Problem]]
@@ -154,6 +159,35 @@ def pool_hardware(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
             yield from pools.reservation_problems(f"{path}.purchase.id", pool.purchase.id)
 
 
+def shared_gpus(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
+    """GPUs are shared in interactive pools that exist and have some, and validations are of others."""
+    if not isinstance(spec.on, AwsSpec):
+        return
+    yield from unknown_pool_problems(layout, spec.on.pools)
+    shared = set()
+    for index, pool in enumerate(layout.pools):
+        sharing, path = spec.on.pools.get(pool.name, AwsPoolSpec()).sharing, f"on.pools.{pool.name}.sharing"
+        if sharing is None:
+            continue
+        if pool.machine in facts.cpu_types:
+            rule, fix = f"{pool.machine} has no GPUs", f"Leave {path} out."
+            yield Problem(path, sharing.kind, rule, fix, code="sharing-without-gpus")
+            continue
+        shared.add(pool.name)
+        rdma_path = f"layout.pools[{index}].rdma"
+        yield from sharing_problems(path, sharing.kind, pool.purpose, rdma_path, rdma=pool.rdma)
+    yield from validated_share_problems(spec, shared)
+
+
+def offered_gpus(spec: StackSpec, pool: PoolSpec) -> int:
+    """`nvidia.com/gpu` of a node of a pool, shares of GPUs included; 0 for machines without GPUs."""
+    machine = facts.instance_types.get(pool.machine)
+    if machine is None:
+        return 0
+    extra = spec.on.pools.get(pool.name) if isinstance(spec.on, AwsSpec) else None
+    return pools.gpus_of_node(machine, extra.sharing.clients if extra and extra.sharing else None)
+
+
 def purchases(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """The purchase is available on AWS."""
     for index, pool in enumerate(layout.pools):
@@ -206,7 +240,7 @@ def monitoring(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         if processors is None:
             return
         gpus, devices = (
-            (known.accelerator_count, known.efa_interfaces if pool.rdma else 0) if known else (0, 0)
+            (offered_gpus(spec, pool), known.efa_interfaces if pool.rdma else 0) if known else (0, 0)
         )
         nodes.append(Nodes(pool.max_nodes, cpus_for_jobs(processors.vcpu), gpus, devices))
     system = facts.cpu_type(layout.system_pool.machine)
@@ -235,7 +269,7 @@ def quotas(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
                 f"layout.pools[{index}].max_nodes",
                 spec.guaranteed[item.name],
                 nodes=item.max_nodes,
-                gpus_per_node=machine.accelerator_count,
+                gpus_per_node=offered_gpus(spec, item),
                 gate_nodes=spec.validated.get(item.name, 0),
             )
 
@@ -259,6 +293,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     kubernetes_version,
     releases,
     pool_hardware,
+    shared_gpus,
     purchases,
     gpus_where_there_are_some,
     offers,

@@ -8,12 +8,18 @@ from infra.catalog.gcp.gke import maintenance_problems
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.kubernetes.kueue import guarantee_problems
 from infra.catalog.kubernetes.prometheus import Nodes, cpus_for_jobs
-from infra.catalog.pools import cpu_type_problems, gpu_type_problems
+from infra.catalog.pools import cpu_type_problems, gpu_type_problems, sharing_problems
 from infra.errors import Problem
-from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
+from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
-from infra.stackspec.rules.cluster import gpu_problems, monitoring_problems
+from infra.stackspec.rules.cluster import (
+    gpu_problems,
+    monitoring_problems,
+    unknown_pool_problems,
+    validated_share_problems,
+)
 from infra.stackspec.rules.gcp.gpu_networks import shared_networks
+from infra.stackspec.sharing import MigSpec, TimeSharingSpec
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, GcpSpec], Iterator[Problem]]
@@ -148,11 +154,7 @@ def kubernetes_version(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> I
 
 def pool_names(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """GKE settings are for pools that exist."""
-    names = [pool.name for pool in layout.pools]
-    for name in cloud.pools:
-        if name not in names:
-            rule, fix = "unknown pool", f"Pools are {', '.join(names)}."
-            yield Problem(f"on.pools.{name}", name, rule, fix, code="unknown-pool")
+    yield from unknown_pool_problems(layout, cloud.pools)
 
 
 def pool_hardware(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
@@ -181,7 +183,7 @@ def pool_hardware(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterat
                 layout.kubernetes_version,
             )
         if extra.sharing is not None:
-            yield from pools.sharing_problems(
+            yield from sharing_problems(
                 f"{on}.sharing", extra.sharing.kind, pool.purpose, f"{path}.rdma", rdma=pool.rdma
             )
         if isinstance(extra.sharing, MigSpec):
@@ -221,13 +223,8 @@ def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout, cloud: Gcp
     """Guarantees are for pools with GPUs, and validations for unshared GPUs."""
     without = {pool.name for pool in layout.pools if pool.machine in facts.cpu_types}
     yield from gpu_problems(spec, without)
-    for pool in spec.validated:
-        if pool not in without and cloud.pools.get(pool, GcpPoolSpec()).sharing is not None:
-            fix = "Validate pools with whole GPUs."
-            rule = "the pool has shared GPUs"
-            yield Problem(
-                "smoke.pools", pool, rule, fix, against=f"on.pools.{pool}", code="validated-gpus-shared"
-            )
+    shared = {name for name, extra in cloud.pools.items() if extra.sharing is not None}
+    yield from validated_share_problems(spec, shared - without)
 
 
 def offers(spec: StackSpec, layout: ClusterLayout, _: GcpSpec) -> Iterator[Problem]:

@@ -207,6 +207,17 @@ def test_the_autoscaler_learns_what_an_empty_efa_pool_would_offer(made: Graph) -
     assert all(tag["tag"]["propagateAtLaunch"] is False for tag in tags.values())
 
 
+def test_nodes_with_shared_gpus_name_their_configuration_and_offer_all_shares() -> None:
+    shared = {"machine": "g6.12xlarge", "purpose": "interactive", "rdma": False, "clients": 3}
+    made = pool(**shared)
+
+    assert made.find("NodeGroup")["labels"]["nvidia.com/device-plugin.config"] == "turns-3"
+    tags = {tag["tag"]["key"]: tag["tag"]["value"] for tag in made.all("Tag").values()}
+    assert tags["k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu"] == "12"
+    with pytest.raises(UserError, match="sharing-not-interactive"):
+        pool(**{**shared, "purpose": "training"})
+
+
 def test_nodes_are_repaired_updated_and_hardened(made: Graph) -> None:
     group, template = made.find("NodeGroup"), made.find("LaunchTemplate")
     disk = template["blockDeviceMappings"][0]["ebs"]
