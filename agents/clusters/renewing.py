@@ -34,12 +34,10 @@ class Worker:
     namespace: str
     account: str
     """The account of which tokens are requested."""
-    login: str
-    """`aws` or `gcp`: the cloud of the worker's own API server."""
     cluster: str = ""
-    """Name of the EKS cluster; of Google Cloud empty."""
+    """Name of the EKS cluster, whose API server accepts an identity of AWS; empty: one of Google Cloud."""
     region: str = ""
-    """Region of the EKS cluster; of Google Cloud empty."""
+    """Region of the EKS cluster."""
 
 
 def read(text: str) -> list[Worker]:
@@ -49,7 +47,7 @@ def read(text: str) -> list[Worker]:
 
 def login(worker: Worker) -> str:
     """A bearer token of this pod for a worker. Raises OSError."""
-    return aws_token(worker.cluster, worker.region) if worker.login == "aws" else google_token()
+    return aws_token(worker.cluster, worker.region) if worker.cluster else google_token()
 
 
 class Renewer:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from infra.catalog.errors import found
 from infra.catalog.limits import Limit, read_limits
-from infra.catalog.rows import Duration, ServicePrice, per_region, read_durations
+from infra.catalog.rows import Duration, Hardware, ServicePrice, per_region, read_durations
 from infra.catalog.storage_classes import StorageClass
 from infra.catalog.tables import CatalogError, read_table
 
@@ -54,6 +54,10 @@ class Catalog:
 
     def accelerators_in(self, machine: str) -> int:
         """GPUs of a machine type; 0 for one without, or unknown."""
+        raise NotImplementedError
+
+    def hardware(self, machine: str) -> Hardware | None:
+        """Processors, memory and GPUs of a machine type; None where a table lacks one of them."""
         raise NotImplementedError
 
 

@@ -3,12 +3,22 @@
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
 from infra.catalog.fact import DatedPrice, Fact, Name, Usd
 from infra.catalog.tables import by_key, read_rows
+
+
+class Hardware(NamedTuple):
+    """Processors, memory in MiB and GPUs of a machine type."""
+
+    cpus: int
+    memory_mib: int
+    gpus: int = 0
+    accelerator: str = ""
+    """Key of the GPU model in the table of accelerators; empty without GPUs."""
 
 
 class ServicePrice(DatedPrice):

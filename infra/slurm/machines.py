@@ -4,8 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from infra.catalog.aws import facts as aws
-from infra.catalog.gcp import facts as gcp
+from infra.catalog.registry import CATALOGS
 
 MEMORY_SHARE: Final = 0.95
 """Share of a machine's memory that a node line promises. slurmd sets a node with less memory than its line to
@@ -26,25 +25,11 @@ class NodeHardware:
 
 def machine(cloud: str, name: str) -> NodeHardware | None:
     """The facts of a machine type; None where the catalog does not have its processors and memory."""
-    return _aws(name) if cloud == "aws" else _gcp(name) if cloud == "gcp" else None
-
-
-def _aws(name: str) -> NodeHardware | None:
-    if known := aws.instance_types.get(name):
-        return NodeHardware(
-            known.vcpu, _usable(known.memory_mib), known.accelerator_count, gpu_type(known.accelerator)
-        )
-    plain = aws.cpu_type(name) if name in aws.cpu_types else None
-    return NodeHardware(plain.vcpu, _usable(plain.memory_mib)) if plain else None
-
-
-def _gcp(name: str) -> NodeHardware | None:
-    if known := gcp.machine_types.get(name):
-        return NodeHardware(
-            known.vcpu, _usable(known.memory_gib * 1024), known.count, gpu_type(known.accelerator)
-        )
-    plain = gcp.cpu_type(name)
-    return NodeHardware(plain.vcpu, _usable(plain.memory_gib * 1024)) if plain else None
+    found = CATALOGS[cloud].hardware(name)
+    if found is None:
+        return None
+    memory_mib = int(found.memory_mib * MEMORY_SHARE)
+    return NodeHardware(found.cpus, memory_mib, found.gpus, gpu_type(found.accelerator))
 
 
 def gpu_type(accelerator: str) -> str:
@@ -55,7 +40,3 @@ def gpu_type(accelerator: str) -> str:
     """
     plain = re.sub(r"^(nvidia-)?(tesla-)?", "", accelerator)
     return plain.replace("-", "_") if plain.startswith("rtx") else plain.split("-")[0]
-
-
-def _usable(mib: int) -> int:
-    return int(mib * MEMORY_SHARE)

@@ -7,7 +7,7 @@ from typing import Final
 
 from infra.catalog.registry import CATALOGS
 from infra.cost.rates import node_rate
-from infra.errors import Problem, raise_all
+from infra.errors import Problem, UserError, raise_all
 from infra.slurm import names
 from infra.slurm.machines import NodeHardware, machine
 from infra.slurm.options import SystemOptions, option_problems
@@ -98,13 +98,10 @@ def system(spec: StackSpec, options: SystemOptions) -> SlurmSystem:
     """The system of a stack. Raises UserError with every value that Slurm cannot have."""
     layout = spec.layout
     if not isinstance(layout, ClusterLayout):
-        rule, fix = (
-            "has no pools of nodes of one cluster",
-            "Use a profile with `layout.pools`, such as medium.",
-        )
-        raise_all([Problem("trainstack:profile", layout.profile, rule, fix, code="slurm-needs-pools")])
-    assert isinstance(layout, ClusterLayout)
-    problems = [*option_problems(options), *_pool_problems(spec, layout.pools), *_team_problems(spec)]
+        rule, fix = "has no pools of nodes of one cluster", "Use one with `layout.pools`, such as medium."
+        raise UserError([Problem("trainstack:profile", layout.profile, rule, fix, code="slurm-needs-pools")])
+    teams = _team_problems(spec, layout.pools)
+    problems = [*option_problems(options), *_pool_problems(spec, layout.pools), *teams]
     raise_all(problems)
     return SlurmSystem(
         cluster=spec.name,
@@ -128,7 +125,7 @@ def _pool_problems(spec: StackSpec, pools: Sequence[PoolSpec]) -> Iterator[Probl
             yield Problem(f"{path}.hours", pool.hours.start, rule, _HOURS_FIX, code="slurm-hours-unsupported")
 
 
-def _team_problems(spec: StackSpec) -> Iterator[Problem]:
+def _team_problems(spec: StackSpec, pools: Sequence[PoolSpec]) -> Iterator[Problem]:
     seen: dict[str, int] = {}
     for index, team in enumerate(spec.teams):
         path = f"teams[{index}]"
@@ -138,7 +135,7 @@ def _team_problems(spec: StackSpec) -> Iterator[Problem]:
             fix = "Give it GPUs in a pool, or remove the team."
             yield Problem(f"{path}.gpus", dict(team.gpus), rule, fix, code="slurm-team-without-quota")
         if team.monthly_usd is not None and team.over_budget == "stop":
-            yield from _price_problems(spec, path, team)
+            yield from _price_problems(spec, pools, path, team)
         name = names.account(team.name) if not [*names.account_problems(path, team.name)] else None
         if name is not None and name in seen:
             rule, fix = f"its account {name} is that of teams[{seen[name]}]", "Rename one of the two teams."
@@ -147,10 +144,11 @@ def _team_problems(spec: StackSpec) -> Iterator[Problem]:
             seen[name] = index
 
 
-def _price_problems(spec: StackSpec, path: str, team: TeamSpec) -> Iterator[Problem]:
+def _price_problems(
+    spec: StackSpec, pools: Sequence[PoolSpec], path: str, team: TeamSpec
+) -> Iterator[Problem]:
     """A budget in dollars needs a price of some pool that the team can use."""
-    assert isinstance(spec.layout, ClusterLayout)
-    if all(node_rate(spec, pool) is None for pool in spec.layout.pools):
+    if all(node_rate(spec, pool) is None for pool in pools):
         rule = "no pool has a price in the catalog, so nothing would count"
         fix = "Use monthly_gpu_hours."
         yield Problem(f"{path}.monthly_usd", team.monthly_usd, rule, fix, code="slurm-budget-without-price")

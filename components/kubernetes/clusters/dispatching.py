@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 
@@ -46,12 +46,10 @@ class WorkerArgs(TypedDict):
     """Address of its API server, `https://...`."""
     authority: str
     """Its authority's certificate: PEM as base64, as clouds return it."""
-    login: str
-    """The cloud whose identity the API server of the worker accepts (`agents.clusters.renewing`)."""
-    cluster: str
-    """Name of the cluster in its cloud, where the login needs it; else empty."""
-    region: str
-    """Its region, where the login needs it; else empty."""
+    cluster: NotRequired[str]
+    """Name of an EKS cluster, whose API server accepts an identity of AWS. Default: one of Google Cloud."""
+    region: NotRequired[str]
+    """Region of the EKS cluster."""
 
 
 class DispatchingArgs(TypedDict):

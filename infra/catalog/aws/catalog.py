@@ -29,6 +29,7 @@ from infra.catalog.aws.model import (
 from infra.catalog.aws.releases import AddonRelease, NodeImage, Releases
 from infra.catalog.catalog import Catalog, refuse_strange
 from infra.catalog.errors import found
+from infra.catalog.rows import Hardware
 from infra.catalog.tables import read_rows, read_table
 
 _SMALL = {"medium": 1, "large": 2, "xlarge": 4}
@@ -48,6 +49,13 @@ class AwsCatalog(Catalog):
         """GPUs of a machine type; 0 for one without, or unknown."""
         found = self.instance_types.get(machine)
         return found.accelerator_count if found else 0
+
+    def hardware(self, machine: str) -> Hardware | None:
+        """Processors, memory and GPUs of a machine type; None where a table lacks one of them."""
+        if known := self.instance_types.get(machine):
+            return Hardware(known.vcpu, known.memory_mib, known.accelerator_count, known.accelerator)
+        plain = self.cpu_type(machine)
+        return Hardware(plain.vcpu, plain.memory_mib) if plain else None
 
     @cached_property
     def accelerators(self) -> Mapping[str, Accelerator]:

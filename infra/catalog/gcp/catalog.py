@@ -29,7 +29,7 @@ from infra.catalog.gcp.model import (
     Way,
     family_of,
 )
-from infra.catalog.rows import per_region
+from infra.catalog.rows import Hardware, per_region
 from infra.catalog.tables import CatalogError, by_key, read_rows, read_table
 
 
@@ -46,6 +46,13 @@ class GcpCatalog(Catalog):
         """GPUs of a machine type; 0 for one without, or unknown."""
         found = self.machine_types.get(machine)
         return found.count if found else 0
+
+    def hardware(self, machine: str) -> Hardware | None:
+        """Processors, memory and GPUs of a machine type; None where a table lacks one of them."""
+        if known := self.machine_types.get(machine):
+            return Hardware(known.vcpu, known.memory_gib * 1024, known.count, known.accelerator)
+        plain = self.cpu_type(machine)
+        return Hardware(plain.vcpu, plain.memory_gib * 1024) if plain else None
 
     @cached_property
     def accelerators(self) -> Mapping[str, Accelerator]:

@@ -76,7 +76,7 @@ class Fleet:
         access = self.workers[name].api.access
         authority = base64.b64encode(access.authority.read_bytes()).decode()
         own = {"namespace": worker.NAMESPACE, "account": worker.ACCOUNT}
-        return {"name": name, "server": access.server, "authority": authority, "login": "gcp", **own}
+        return {"name": name, "server": access.server, "authority": authority, **own}
 
     def restart_queue(self) -> None:
         """Start Kueue of the manager anew."""
