@@ -47,9 +47,9 @@ class WorkerArgs(TypedDict):
     authority: str
     """Its authority's certificate: PEM as base64, as clouds return it."""
     cluster: NotRequired[str]
-    """Name of an EKS cluster, whose API server accepts an identity of AWS. Default: one of Google Cloud."""
+    """Name of the cluster in its cloud, where the login names it (`agents.clusters.renewing`)."""
     region: NotRequired[str]
-    """Region of the EKS cluster."""
+    """Its region, where the login names it."""
 
 
 class DispatchingArgs(TypedDict):
