@@ -93,7 +93,11 @@ def test_a_preview_of_a_cluster_that_does_not_exist_yet(rehearsed: Rehearsed) ->
             'no matches for kind "ClusterQueue" in version "kueue.x-k8s.io/v1beta2"',
         ),
         (JOB, job("x", {**IDLE, "restartPolicy": "Always"}, "default"), "restartPolicy: Required value"),
-        (JOB, job("x", IDLE, "default", completionMode="Indexed"), "spec.completions: Required value"),
+        (
+            JOB,
+            job("x", IDLE, "default", completionMode="Indexed", parallelism=2),
+            "spec.completions: Required value",
+        ),
         (JOB, job("x", {"containers": []}, "default"), "containers: Required value"),
         (
             DEPLOYMENT,
