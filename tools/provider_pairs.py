@@ -55,9 +55,18 @@ _BASES: Mapping[str, dict[str, Any]] = {
     "aws_kinesis_stream": {"shard_count": 1},
     "aws_lambda_function": {"handler": "value-a", "runtime": "value-a"},
     "aws_iot_authorizer": {"token_key_name": "value-a"},
+    "aws_kinesis_firehose_delivery_stream": {"destination": "extended_s3"},
     "aws_lightsail_instance": {"availability_zone": "us-east-1a"},
-    "aws_elasticache_cluster": {"engine": "redis", "engine_version": "7.0", "node_type": "value-a"},
+    "aws_elasticache_cluster": {
+        "engine": "redis",
+        "engine_version": "7.0",
+        "node_type": "value-a",
+        "num_cache_nodes": 1,
+    },
 }
+
+# Blocks without which a type refuses every plan.
+_BLOCKS: Mapping[str, str] = {"aws_kinesis_firehose_delivery_stream": "extended_s3_configuration"}
 
 
 class Judge:
@@ -76,6 +85,10 @@ class Judge:
             self.steady = self.verdict(plain, plain) in ("none", "update")
             if self.steady or not self._learn():
                 break
+
+    def needs(self, steps: list[str]) -> bool:
+        """Whether a plan is refused without the block."""
+        return steps == [_BLOCKS.get(self._kind)]
 
     def places(self, deepest: int = 2) -> Iterator[tuple[list[str], bool, bool]]:
         """(steps, whether it may be left out, whether it is computed) of each attribute that can be given."""
@@ -187,7 +200,7 @@ class Judge:
             found |= copy.deepcopy(_BASES.get(self._kind, {}))
         for name, inner, nesting, lowest in blocks(block):
             wanted = bool(steps) and steps[0] == name
-            if wanted or (lowest and not found[name]):
+            if wanted or (lowest and not found[name]) or (top and name == _BLOCKS.get(self._kind)):
                 item = self._filled(inner, steps[1:] if wanted else [], value)
                 found[name] = [item] if nesting in MANY else item
         if len(steps) == 1 and any(name == steps[0] for name, *_ in attributes(block)):

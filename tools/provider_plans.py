@@ -6,10 +6,13 @@ what the defaults are, or which values are equal. Its plan says so. It is asked 
 """
 
 import datetime
+import http.server
 import itertools
 import re
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +55,7 @@ def _asked(judge: Judge, block: Fields, above: list[str]) -> Iterator[tuple[str,
             continue
         steps = [*above, name]
         inside = dict(_asked(judge, inner, steps)) if len(steps) < _DEEPEST else {}
-        added, ended = ("", "") if lowest else judge.removed(steps)
+        added, ended = ("", "") if lowest or judge.needs(steps) else judge.removed(steps)
         # With a block come its attributes, each of which may replace.
         own = added == "replace" and (ended == "replace" or not any(one.replaces for one in inside.values()))
         yield name, Attribute(True, ended == "none", replaces=own, is_set=nesting == SET, inner=inside)
@@ -64,6 +67,7 @@ def _attribute(judge: Judge, steps: list[str], form: Any, *, optional: bool, com
     if form == "string" and changed in ("", "none"):  # no document, which some attributes have to be
         others = (judge.between(steps, *pair) for pair in _DOCUMENTS)
         changed = next((one for one in others if one in ("update", "replace")), changed)
+    seen = changed in ("update", "replace")  # else every other value is equal, for a reason of its own
     back = judge.change(steps, "b", "a") if form in ("number", "bool") else changed
     falls, rises = (changed, back) if form == "bool" else (back, changed)
     return Attribute(
@@ -74,7 +78,7 @@ def _attribute(judge: Judge, steps: list[str], form: Any, *, optional: bool, com
         lower=falls == "replace" != rises,
         is_set=isinstance(form, list) and form[0] == "set",
         default=judge.default(steps) if optional and not (computed and judge.legacy) else None,
-        alike=_alike(judge, steps) if form == "string" and changed and len(steps) < _DEEPEST else "",
+        alike=_alike(judge, steps) if form == "string" and seen and len(steps) < _DEEPEST else "",
     )
 
 
@@ -97,6 +101,34 @@ def _type(provider: TerraformProvider, name: str) -> Source | None:
     return Source(asked, nulls=not judge.legacy)
 
 
+class _Valid(http.server.BaseHTTPRequestHandler):
+    """Step Functions, which the provider asks during a plan whether a definition is valid."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = b'{"result":"OK","diagnostics":[]}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-amz-json-1.0")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def _settings() -> Iterator[dict[str, Any]]:
+    """Settings of the provider with which it asks this process alone."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Valid)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield {**SETTINGS, "endpoints": [{"sfn": f"http://127.0.0.1:{server.server_port}"}]}
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 def read(binary: Path) -> tuple[dict[str, str], dict[str, Source]]:
     """The provider's version, and each of its types by name."""
     version = re.search(r"_v([\d.]+)", binary.name)
@@ -109,8 +141,8 @@ def read(binary: Path) -> tuple[dict[str, str], dict[str, Source]]:
     found: dict[str, Source] = {}
     left: list[str] | None = None
     while left is None or left:
-        with running(binary) as provider:
-            provider.configure(SETTINGS)
+        with running(binary) as provider, _settings() as settings:
+            provider.configure(settings)
             left = sorted(provider.schemas) if left is None else left
             while left:
                 name = left.pop(0)

@@ -54,6 +54,8 @@ class TerraformProvider:
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Set the provider up; attributes that are not given are null. Raises RuntimeError."""
         value = {**empty(self._settings), **settings}
+        for name, inner, *_ in blocks(self._settings):
+            value[name] = [{**empty(inner), **one} for one in settings.get(name, ())]
         request = _bytes(1, b"1.11.4") + _bytes(2, _bytes(1, pack(value)))
         if errors := _errors(_fields(self._call("Configure", request)).get(1, [])):
             raise RuntimeError("; ".join(errors))
