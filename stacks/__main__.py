@@ -44,4 +44,5 @@ if __name__ == "__main__":
     # The state stores the stack trace of each resource; frames below the program would be a quarter of it.
     sys.tracebacklimit = 16
     sdk.without_debug_messages()
+    sdk.with_short_searches()
     main()

@@ -5,9 +5,11 @@ import typing
 from typing import Any
 
 import pulumi
-from pulumi.runtime import settings
+from pulumi.runtime import resource_cycle_breaker, rpc, settings
 
 _CHECK_S = 1.0
+_NEEDS = resource_cycle_breaker._DEPENDENCIES_PROPERTY
+_NEEDED = "_trainstack_needed"
 
 
 def without_debug_messages() -> None:
@@ -36,6 +38,40 @@ def light_types() -> None:
     module.compile = lambda text, *_, **__: text
     package: Any = pulumi
     package.Input = _Plain
+
+
+def with_short_searches() -> None:
+    """Search for cycles among resources only where one is possible, and visit each resource once.
+
+    For each dependency the SDK walks all that the other resource needs, by nested generators: 2.3 million
+    steps for the 624 resources of dev-aws, an eighth of the time of its program (resource_cycle_breaker.py,
+    `declare_dependency`). A resource that none needs yet closes no cycle.
+    """
+    module: Any = rpc
+    module.declare_dependency = _declared
+
+
+def _declared(from_resource: pulumi.Resource, to_resource: pulumi.Resource) -> bool:
+    """Remember a dependency and return True, or return False if it closes a cycle."""
+    if from_resource is to_resource:
+        return False
+    if _NEEDED in from_resource.__dict__ and _reaches(to_resource, from_resource):
+        return False
+    from_resource.__dict__.setdefault(_NEEDS, set()).add(to_resource)
+    to_resource.__dict__[_NEEDED] = True
+    return True
+
+
+def _reaches(start: pulumi.Resource, goal: pulumi.Resource) -> bool:
+    """Whether a resource needs another one, directly or through others."""
+    todo, seen = [start], {start}
+    while todo:
+        found: set[pulumi.Resource] = todo.pop().__dict__.get(_NEEDS, set())
+        if goal in found:
+            return True
+        todo += found - seen
+        seen |= found
+    return False
 
 
 def wait_for_outputs_once() -> None:

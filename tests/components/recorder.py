@@ -27,6 +27,7 @@ _STORAGE_AGENT = "gcp:storage/getProjectServiceAccount:getProjectServiceAccount"
 # A stack trace of every resource is a third of the time, and is for the engine's messages alone.
 resource._get_stack_trace = StackTrace
 sdk.without_debug_messages()
+sdk.with_short_searches()
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The workarounds for the Pulumi SDK avoid repeated work, and still report errors."""
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import pulumi.runtime.resource
 import pulumi.runtime.rpc_manager
 import pulumi.runtime.stack
 import pytest
+from pulumi.runtime import resource_cycle_breaker, rpc
 
 from stacks import sdk
 from tests.components.recorder import Recorder
@@ -97,6 +99,28 @@ def test_a_call_that_fails_ends_the_wait_for_one_that_never_comes() -> None:
 
     with pytest.raises(ValueError, match="the engine said no"):
         run(program)
+
+
+class Part(pulumi.Resource):
+    """A resource without an engine."""
+
+    def __init__(self) -> None:
+        """It is not registered."""
+
+
+def test_a_dependency_is_refused_exactly_where_the_sdk_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = rpc
+    monkeypatch.setattr(module, "declare_dependency", module.declare_dependency)  # put back afterwards
+    sdk.with_short_searches()
+    drawn, refused = random.Random(1), 0
+    for _ in range(40):
+        ours, theirs = [Part() for _ in range(12)], [Part() for _ in range(12)]
+        for _ in range(40):
+            one, other = drawn.randrange(12), drawn.randrange(12)
+            expected = resource_cycle_breaker.declare_dependency(theirs[one], theirs[other])
+            assert module.declare_dependency(ours[one], ours[other]) is expected
+            refused += not expected
+    assert refused > 100
 
 
 def test_the_engine_receives_of_warnings_and_not_of_every_step(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,14 +136,11 @@ def resources(spec: StackSpec, project: str) -> list[Resource]:
     gc.disable()  # of a second during imports and composition, in a process that lives for few of them
     resource._get_stack_trace = StackTrace  # a third of the time, for messages of an engine alone
     sdk.without_debug_messages()
+    sdk.with_short_searches()
     monitor = _Monitor(spec)
     set_mocks(monitor.mocks, project=project, stack=spec.name, preview=True, monitor=monitor)
     run: Any = pulumi.runtime.test  # Pulumi leaves it untyped
-    with (
-        mock.patch.object(asyncio.BaseEventLoop, "run_in_executor", _at_once),
-        # The search for cycles is an eighth of the time; every deployment makes it.
-        mock.patch("pulumi.runtime.rpc.declare_dependency", lambda *_: True),
-    ):
+    with mock.patch.object(asyncio.BaseEventLoop, "run_in_executor", _at_once):
         run(lambda: pulumi.Output.all(**compose(spec)))()
     problems = FileProblems("preview")
     converter = Converter(problems, "planned")
