@@ -72,6 +72,7 @@ _PROGRAM = "runs a program of this package in the cloud, for another component"
 _INNER = "part of `AwsTracking` and `GcpTracking`"
 _VOLUMES = "takes volumes that are no declared outputs of the storage"
 _SPEC = "takes objects that are made from a checked spec"
+_CLUSTERS = "for stacks of several clusters, which no profile offers yet"
 LEFT_OUT: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
@@ -87,6 +88,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("MlflowLogins", "MlflowSchema", "MlflowServer", "MlflowVisitors"), _INNER),
     **dict.fromkeys(("SharedFolders", "TeamCheckpoints", "TeamClaims", "TeamVolumes"), _VOLUMES),
     "AdmissionPolicies": _SPEC,
+    **dict.fromkeys(("Dispatching", "ManagerAccess"), _CLUSTERS),
 }  # fmt: skip
 """Component that is not in the package -> reason."""
 
