@@ -128,11 +128,11 @@ def _has(pid: int, *wanted: str) -> bool:
 
 def training(folder: Path, **changes: Any) -> Path:
     """The script of a run of examples/ddp on two nodes, which writes checkpoints often."""
-    checkpoints = folder / "checkpoints"
+    folders = "--checkpoints", str(folder / "checkpoints"), "--model", str(folder / "model")
     plan = RunPlan(
         name="ddp",
         image=IMAGE,
-        command=("train.py", "--epochs", "16", "--save-every", "20", "--checkpoints", str(checkpoints)),
+        command=("train.py", "--epochs", "16", "--save-every", "20", *folders),
         nodes=2,
         cpu=2,
         memory_gib=8,
