@@ -63,7 +63,7 @@ def _declared(from_resource: pulumi.Resource, to_resource: pulumi.Resource) -> b
 
 
 def _reaches(start: pulumi.Resource, goal: pulumi.Resource) -> bool:
-    """Whether a resource needs another one, directly or through others."""
+    """Return whether a resource needs another one, directly or through others."""
     todo, seen = [start], {start}
     while todo:
         found: set[pulumi.Resource] = todo.pop().__dict__.get(_NEEDS, set())

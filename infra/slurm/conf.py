@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from infra.slurm import names
+from infra.slurm.options import YAML_TOPOLOGY
 from infra.slurm.system import Partition, SlurmSystem, host_list
 
 Row = tuple[str, str, str]
@@ -105,7 +106,7 @@ def _scheduling(system: SlurmSystem) -> Iterator[Row]:
         "ALL",
         "A job that no partition can run is refused, instead of waiting for ever.",
     )
-    if not system.options.release >= (25, 5):
+    if system.options.release < YAML_TOPOLOGY:
         yield "TopologyPlugin", "topology/tree", "Jobs are placed below few switches (topology.conf)."
 
 

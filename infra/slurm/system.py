@@ -129,18 +129,21 @@ def _team_problems(spec: StackSpec, pools: Sequence[PoolSpec]) -> Iterator[Probl
     seen: dict[str, int] = {}
     for index, team in enumerate(spec.teams):
         path = f"teams[{index}]"
-        yield from names.account_problems(f"{path}.name", team.name)
+        invalid = [*names.account_problems(f"{path}.name", team.name)]
+        yield from invalid
         if not any(team.gpus.values()):
             rule = "has a quota in no pool, so its jobs would always be the first to be preempted"
             fix = "Give it GPUs in a pool, or remove the team."
             yield Problem(f"{path}.gpus", dict(team.gpus), rule, fix, code="slurm-team-without-quota")
         if team.monthly_usd is not None and team.over_budget == "stop":
             yield from _price_problems(spec, pools, path, team)
-        name = names.account(team.name) if not [*names.account_problems(path, team.name)] else None
-        if name is not None and name in seen:
+        if invalid:
+            continue
+        name = names.account(team.name)
+        if name in seen:
             rule, fix = f"its account {name} is that of teams[{seen[name]}]", "Rename one of the two teams."
             yield Problem(f"{path}.name", team.name, rule, fix, code="slurm-account-twice")
-        elif name is not None:
+        else:
             seen[name] = index
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from infra.slurm.options import YAML_TOPOLOGY
 from infra.slurm.system import Partition, SlurmSystem, host_list
 
 
@@ -41,7 +42,7 @@ def topology(system: SlurmSystem) -> tuple[str, str]:
     """
     leaves = [*switches(system)]
     children = ",".join(name for name, _ in leaves)
-    if system.options.release < (25, 5):
+    if system.options.release < YAML_TOPOLOGY:
         lines = [f"SwitchName={name} Nodes={nodes}" for name, nodes in leaves]
         return "topology.conf", "\n".join([*lines, f"SwitchName=all-pools Switches={children}"]) + "\n"
     lines = ["- topology: tree", "  cluster_default: true", "  tree:", "    switches:"]

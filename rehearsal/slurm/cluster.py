@@ -5,7 +5,6 @@ namespace), so job scripts that use `hostname` and `scontrol show hostnames` run
 nodes share file system and network. Every process ends with the process that started it.
 """
 
-import getpass
 import os
 import shutil
 import signal
@@ -50,7 +49,7 @@ class LocalSlurm:
         self._logs: list[IO[bytes]] = []
         self.nodes: list[LocalNode] = []
         self._conf = folder / "etc/slurm.conf"
-        self.user = getpass.getuser()
+        self.user = packages.user()
         """The user of the daemons and of jobs."""
 
     def __enter__(self) -> "LocalSlurm":

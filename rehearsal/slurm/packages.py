@@ -4,6 +4,7 @@ Run as a module, it fetches them (19 MB, 190 MB unpacked): `make binaries`. Noth
 """
 
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,11 @@ def root() -> Path:
     return found
 
 
+def user() -> str:
+    """The user of this process, also of the daemons that it starts."""
+    return pwd.getpwuid(os.getuid()).pw_name
+
+
 def fetch() -> Path:
     """Fetch and unpack the packages, once. Raises SetupError where that cannot be done."""
     found = HOME / "root"
@@ -53,8 +59,8 @@ def fetch() -> Path:
         _database(draft)
         (draft / _READY).touch()
         if not found.exists():
+            # No path of the draft is in it: those of libraries are relative to their file.
             draft.rename(found)
-            # Paths of libraries are relative, those of the data base in its folder are none.
     finally:
         shutil.rmtree(draft, ignore_errors=True)
         shutil.rmtree(packed, ignore_errors=True)
@@ -92,13 +98,9 @@ def _database(place: Path) -> None:
         *("--no-defaults", f"--basedir={place / 'usr'}", f"--datadir={place / 'database'}"),
         *("--auth-root-authentication-method=normal", "--skip-test-db", f"--lc-messages-dir={share}"),
         *("--innodb-log-file-size=8M", "--innodb-use-native-aio=0", "--skip-log-bin"),
-        f"--user={_user()}",
+        f"--user={user()}",
     ]
     _run([str(place / "usr/bin/mariadb-install-db"), *options], place)
-
-
-def _user() -> str:
-    return subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _is_elf(path: Path) -> bool:

@@ -2,7 +2,8 @@
 
 import datetime
 import re
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +20,9 @@ from trainstack.cli.scope import (
     scope,
 )
 from trainstack.cli.stack import Rehearse
+
+if TYPE_CHECKING:
+    from trainstack.ledger.books import Month
 
 SCHEMA = "trainstack.ledger/1"
 
@@ -46,12 +50,9 @@ def ledger(
     Reads the cluster with your login. Members need only a kubeconfig, and see their own team. Teams whose
     book cannot be read are reported after the others; the command then fails.
     """
-    from trainstack.ledger import books, forms  # noqa: PLC0415 - help needs none of them
+    from trainstack.ledger import books  # noqa: PLC0415 - help needs none of them
 
-    wanted = month or f"{datetime.datetime.now(datetime.UTC):%Y-%m}"
-    if not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", wanted) or wanted < "0001":
-        fix = "Write year and month, such as 2026-11."
-        raise UserError([Problem("--month", month, "must be a month", fix, code="month-invalid")])
+    wanted = chosen_month(month)
     found: list[books.Month] = []
     problems: list[Problem] = []
     login = ClusterLogin(kubeconfig, context, namespace, everyone)
@@ -64,17 +65,32 @@ def ledger(
                     problems += error.problems
     if not found:
         raise UserError(problems)
-    if form == "json":
-        print_json(SCHEMA, {"stack": of.name, "month": wanted, "teams": forms.documents(found)})
-    elif form == "text":
-        rows = forms.rows(found)
-        if rows:
-            print_table(forms.HEAD, rows, right=forms.HEAD[3:])
-        else:
-            print_lines([f"No GPU-hours in {wanted}."])
-        if notes := forms.notes(found, wanted):
-            print_lines(["", *notes])
-    else:
-        typer.echo(forms.CSV_FORMS[form](found, wanted))
+    show(found, of.name, wanted, form)
     if problems:
         raise UserError(problems)
+
+
+def chosen_month(month: str, since: str = "0001") -> str:
+    """The month of an option, by default the current one. Raises UserError for none, or before `since`."""
+    wanted = month or f"{datetime.datetime.now(datetime.UTC):%Y-%m}"
+    if not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", wanted) or wanted < since:
+        fix = "Write year and month, such as 2026-11."
+        raise UserError([Problem("--month", month, "must be a month", fix, code="month-invalid")])
+    return wanted
+
+
+def show(found: "Sequence[Month]", stack: str, month: str, form: Form) -> None:
+    """Print the month of each team in a form."""
+    from trainstack.ledger import forms  # noqa: PLC0415 - help needs none of it
+
+    if form == "json":
+        print_json(SCHEMA, {"stack": stack, "month": month, "teams": forms.documents(found)})
+    elif form == "text":
+        if rows := forms.rows(found):
+            print_table(forms.HEAD, rows, right=forms.HEAD[3:])
+        else:
+            print_lines([f"No GPU-hours in {month}."])
+        if notes := forms.notes(found, month):
+            print_lines(["", *notes])
+    else:
+        typer.echo(forms.CSV_FORMS[form](found, month))

@@ -1,6 +1,5 @@
 """The ledger of a Slurm system: GPU-seconds of jobs from sacct, in the forms of the books of a cluster."""
 
-import datetime
 import os
 import re
 import subprocess
@@ -12,9 +11,10 @@ from agents.gpu_ledger.price import HOUR
 from agents.gpu_ledger.row import LedgerRow, merged
 from infra.errors import Problem, UserError
 from infra.slurm import SlurmSystem
+from trainstack.capacity.periods import bounds
 from trainstack.ledger.books import Line, Month
+from trainstack.queues.state import GPU
 
-RESOURCE = "nvidia.com/gpu"
 _FIELDS = "JobIDRaw,Account,Partition,Start,End,AllocTRES"
 _GPUS = re.compile(r"(?:^|,)gres/gpu=(\d+)")
 
@@ -32,19 +32,9 @@ class JobAttempt:
     gpus: int
 
 
-def month_span(month: str) -> tuple[int, int]:
-    """Start and end of a month (UTC) such as 2026-11."""
-    first = datetime.datetime.fromisoformat(f"{month}-01").replace(tzinfo=datetime.UTC)
-    after = (first + datetime.timedelta(days=32)).replace(day=1)
-    return int(first.timestamp()), int(after.timestamp())
-
-
 def read_sacct(month: str) -> str:
     """The rows of sacct for a month, attempts before a requeue included. Raises UserError."""
-    start, end = (
-        datetime.datetime.fromtimestamp(one, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        for one in month_span(month)
-    )
+    start, end = (f"{one:%Y-%m-%dT%H:%M:%S}" for one in bounds(month))
     command = [
         *("sacct", "--allusers", "--allocations", "--duplicates", "--noheader", "--parsable2"),
         *(f"--starttime={start}", f"--endtime={end}", f"--format={_FIELDS}"),
@@ -76,13 +66,13 @@ def months(system: SlurmSystem, text: str, month: str, now: int) -> list[Month]:
 
     A running job counts until `now`, in seconds since 1970.
     """
-    first, after = month_span(month)
+    first, after = (int(one.timestamp()) for one in bounds(month))
     until = min(now, after)
     rows: dict[str, list[LedgerRow]] = {one.name: [] for one in system.accounts}
     for one in attempts(text):
         for day, since, end in days(max(one.start, first), min(one.end or until, until)):
             held = one.gpus * (end - since)
-            row = LedgerRow(day, NO_PROJECT, one.partition, RESOURCE, held, held)
+            row = LedgerRow(day, NO_PROJECT, one.partition, GPU, held, held)
             rows.setdefault(one.account, []).append(row)
     prices = {
         one.name: one.usd / one.machine.gpus

@@ -13,7 +13,7 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
-from agents.clusters.dispatch import CLUSTER_LABEL, LOST_TAINT
+from agents.clusters.dispatch import CLUSTER_LABEL, LOST_TAINT, is_active
 from agents.clusters.renewing import kubeconfig
 from components.kubernetes.clusters import dispatching, worker
 from components.kubernetes.clusters.manager import ClusterArgs, flavors, pool_of, teams
@@ -67,16 +67,17 @@ class Fleet:
 
     def config(self, name: str, token: str) -> Mapping[str, object]:
         """The kubeconfig of a worker."""
-        access = self.workers[name].api.access
-        authority = base64.b64encode(access.authority.read_bytes()).decode()
-        return kubeconfig(access.server, authority, token)
+        return kubeconfig(**self._server(name), token=token)
 
     def renewed(self, name: str) -> Object:
         """A worker as the program that renews tokens gets it."""
+        own = {"namespace": worker.NAMESPACE, "account": worker.ACCOUNT}
+        return {"name": name, **self._server(name), **own}
+
+    def _server(self, name: str) -> dict[str, str]:
         access = self.workers[name].api.access
         authority = base64.b64encode(access.authority.read_bytes()).decode()
-        own = {"namespace": worker.NAMESPACE, "account": worker.ACCOUNT}
-        return {"name": name, "server": access.server, "authority": authority, **own}
+        return {"server": access.server, "authority": authority}
 
     def restart_queue(self) -> None:
         """Start Kueue of the manager anew."""
@@ -91,9 +92,7 @@ class Fleet:
 
     def active(self, name: str) -> bool:
         """Whether Kueue is connected to a worker."""
-        found = self.manager.api.get(API_VERSION, "MultiKueueCluster", name)
-        rows = (found.get("status") or {}).get("conditions") or ()
-        return any(row["type"] == "Active" and row["status"] == "True" for row in rows)
+        return is_active(self.manager.api.get(API_VERSION, "MultiKueueCluster", name))
 
     def open(self, name: str) -> bool:
         """Whether jobs are admitted to a worker again."""

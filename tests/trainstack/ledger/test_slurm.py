@@ -4,9 +4,10 @@ import pytest
 
 from infra import slurm
 from tests.slurm.systems import spec
-from trainstack.ledger.slurm import month_span, months
+from trainstack.capacity.periods import bounds
+from trainstack.ledger.slurm import months
 
-_FIRST, _AFTER = month_span("2026-11")
+_FIRST, _AFTER = (int(one.timestamp()) for one in bounds("2026-11"))
 _TRES = "billing=5489,cpu=24,gres/gpu:a100=2,gres/gpu=2,mem=280166M,node=1"
 
 

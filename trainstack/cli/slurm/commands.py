@@ -1,7 +1,6 @@
 """`trainstack slurm`: files for a Slurm that its owner runs, from the pools and teams of a stack file."""
 
-import datetime
-import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +8,8 @@ from typing import Annotated
 import typer
 
 from infra.errors import Problem, UserError
-from trainstack.cli.ledger import SCHEMA, Form, MonthOption
-from trainstack.cli.output import print_json, print_lines, print_table
+from trainstack.cli.ledger import Form, MonthOption, chosen_month, show
+from trainstack.cli.output import print_lines
 from trainstack.cli.stack import Stack
 
 app = typer.Typer(
@@ -102,25 +101,9 @@ def ledger(*, stack: Stack = "", month: MonthOption = "", form: Form = "text") -
     Runs `sacct` from PATH. Attempts before a requeue count; prices are those of the catalog.
     """
     from infra import slurm, stackspec  # noqa: PLC0415 - help needs none of them
-    from trainstack.ledger import forms  # noqa: PLC0415
     from trainstack.ledger import slurm as books  # noqa: PLC0415
 
-    now = datetime.datetime.now(datetime.UTC)
-    wanted = month or f"{now:%Y-%m}"
-    if not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", wanted) or wanted < "1970":
-        fix = "Write year and month, such as 2026-11."
-        raise UserError([Problem("--month", month, "must be a month", fix, code="month-invalid")])
+    wanted = chosen_month(month, since="1970")
     spec = stackspec.load_file(stack).spec
     system = slurm.system(spec, slurm.SystemOptions())
-    found = books.months(system, books.read_sacct(wanted), wanted, int(now.timestamp()))
-    if form == "json":
-        print_json(SCHEMA, {"stack": spec.name, "month": wanted, "teams": forms.documents(found)})
-    elif form == "text":
-        if rows := forms.rows(found):
-            print_table(forms.HEAD, rows, right=forms.HEAD[3:])
-        else:
-            print_lines([f"No GPU-hours in {wanted}."])
-        if notes := forms.notes(found, wanted):
-            print_lines(["", *notes])
-    else:
-        typer.echo(forms.CSV_FORMS[form](found, wanted))
+    show(books.months(system, books.read_sacct(wanted), wanted, int(time.time())), spec.name, wanted, form)
