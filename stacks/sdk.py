@@ -32,12 +32,24 @@ def light_types() -> None:
     """Make imports of providers' modules, mostly annotations, cheaper: for a process that only plans.
 
     Call it before their first import. `Input[T]` is a union of three that `typing` builds for thousands of
-    fields, and it compiles the names in quotes, of which few are ever resolved: `eval` takes the text too.
+    fields, and it compiles the names in quotes, of which few are ever resolved: `eval` takes the text too
+    (CPython 3.11 to 3.13 Lib/typing.py, class ForwardRef). On another Python nothing changes: 3.14 compiles
+    a name when it is resolved (Lib/annotationlib.py).
     """
     module: Any = typing
+    if not _compiles_names():
+        return
     module.compile = lambda text, *_, **__: text
     package: Any = pulumi
     package.Input = _Plain
+
+
+def _compiles_names() -> bool:
+    """Return whether `typing` compiles the names in quotes, and evaluates what that returned."""
+    reference: Any = typing.ForwardRef
+    methods = (getattr(reference, name, None) for name in ("__init__", "_evaluate"))
+    made, evaluated = (getattr(getattr(one, "__code__", None), "co_names", ()) for one in methods)
+    return "compile" in made and {"eval", "__forward_code__"} <= {*evaluated}
 
 
 def with_short_searches() -> None:
