@@ -1,11 +1,12 @@
 """Write what the providers do on changes of each resource type into the rehearsal's data.
 
-    python -m tools.provider_changes aws BINARY | gcp CHECKOUT
+    python -m tools.provider_changes aws BINARY [TYPE ...] | gcp CHECKOUT
 
 CHECKOUT is a git folder of hashicorp/terraform-provider-google-beta, on which Pulumi's provider is built:
 `tools/terraform-provider` evaluates the schemas of all types; nothing of it is compiled or copied. BINARY is
-Terraform's AWS provider, which is asked for its plans (`tools.provider_plans`). Names are those of the
-installed SDK, a type's by its properties. Run it after a change of `pulumi-aws` or `pulumi-gcp` in
+Terraform's AWS provider, which is asked for its plans (`tools.provider_plans`) on all types or on those
+that are named, such as `aws_lb`: other lines stay. Names are those of the installed SDK, a type's by
+its properties. Run it after a change of `pulumi-aws` or `pulumi-gcp` in
 pyproject.toml. It reports types without a counterpart, and functions that compare values and have no kind.
 """
 
@@ -13,7 +14,7 @@ import argparse
 import collections
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +95,13 @@ class _Facts:
         return [self.names[path] for path in plain if path in self.names]
 
 
-def _of_google(checkout: Path) -> tuple[dict[str, str], dict[str, Source]]:
+def _of_google(checkout: Path, types: Sequence[str]) -> tuple[dict[str, str], dict[str, Source]]:
     commit, date = revision(checkout)
     head = {"source": "hashicorp/terraform-provider-google-beta", "commit": commit, "date": date}
-    return head, {name: of_source(one) for name, one in all_types(checkout).items() if one}
+    return head, {name: of_source(one) for name, one in all_types(checkout, types).items() if one}
 
 
-_READERS: Mapping[str, Callable[[Path], tuple[dict[str, str], dict[str, Source]]]] = {
+_READERS: Mapping[str, Callable[[Path, Sequence[str]], tuple[dict[str, str], dict[str, Source]]]] = {
     "aws": provider_plans.read,
     "gcp": _of_google,
 }
@@ -111,10 +112,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("package", choices=[*_READERS])
     parser.add_argument("origin", type=Path)
+    parser.add_argument("types", nargs="*")
     options = parser.parse_args()
-    head, sources = _READERS[options.package](options.origin)
+    table = {"aws": AWS, "gcp": GCP}[options.package]
+    head, sources = _READERS[options.package](options.origin, options.types)
     kinds: collections.Counter[str] = collections.Counter()
-    lines, without, unnamed = [], [], 0
+    lines = dict(table.changes.lines) if options.types else {}
+    before = {token: table.changes.terraform(token) for token in lines}
+    without, unnamed = [], 0
     described = {token: describe(f"{options.package}:{token}") for token in tokens(options.package)}
     names = matched(options.package, {token: one for token, one in described.items() if one}, sources)
     for token, one in sorted(described.items()):
@@ -122,17 +127,20 @@ def main() -> None:
         if one is None or name is None:
             without.append(token)
             continue
+        if before.get(token, name) != name:
+            continue
         found = _Facts(sources[name], one)
         kinds += found.unkind
         unnamed += len(found.unnamed)
         facts = {"terraform": name, **found.facts}
-        lines.append(f"{json.dumps(token)}: {json.dumps(facts, separators=(',', ':'))}")
-    file = {"aws": AWS, "gcp": GCP}[options.package].changes.file
+        lines[token] = json.dumps(facts, separators=(",", ":"))
+    file = table.changes.file
     begin = json.dumps(head)[:-1] + ', "types": {\n'
-    file.write_text(begin + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
+    rows = (f"{json.dumps(token)}: {lines[token]}" for token in sorted(lines))
+    file.write_text(begin + ",\n".join(rows) + "\n}}\n", encoding="utf-8")
     report = [
         *(f"{count:4} values are compared by {name}" for name, count in kinds.most_common()),
-        f"without a counterpart in the source: {', '.join(without) or 'none'}",
+        "" if options.types else f"without a counterpart in the source: {', '.join(without) or 'none'}",
         f"{len(lines)} types, {unnamed} properties of the source are not in the SDK",
         f"{file.relative_to(ROOT)}: {file.stat().st_size} bytes",
     ]

@@ -40,6 +40,13 @@ _FORMS = {
     "uration": ("P1D", "P2D", "P3D"),
     "CIDR": ("10.0.0.0/16", "10.1.0.0/16", "10.2.0.0/16"),
 }
+_TARGETS = {
+    "target_type": "instance",
+    "port": 1,
+    "protocol": "HTTP",
+    "protocol_version": "HTTP1",
+    "vpc_id": "value-a",
+}
 # Properties without which a type refuses every plan.
 _BASES: Mapping[str, dict[str, Any]] = {
     "aws_dynamodb_table": {
@@ -48,8 +55,8 @@ _BASES: Mapping[str, dict[str, Any]] = {
         "hash_key": "value-a",
         "attribute": [{"name": "value-a", "type": "S"}],
     },
-    "aws_lb_target_group": {"target_type": "lambda"},
-    "aws_alb_target_group": {"target_type": "lambda"},
+    "aws_lb_target_group": _TARGETS,
+    "aws_alb_target_group": _TARGETS,
     "aws_api_gateway_authorizer": {"authorizer_uri": "value-a"},
     "aws_sns_topic": {"name": "value.fifo", "fifo_topic": True, "fifo_throughput_scope": "Topic"},
     "aws_kinesis_stream": {"shard_count": 1},
@@ -65,6 +72,21 @@ _BASES: Mapping[str, dict[str, Any]] = {
     },
 }
 
+_OF_TARGETS = {
+    "target_type": ("instance", "ip", "ip"),
+    "protocol": ("HTTP", "HTTPS", "HTTPS"),
+    "protocol_version": ("HTTP1", "HTTP2", "GRPC"),
+}
+# Values of attributes on which the plan of a type depends: two that a program gives, and a computed one.
+_VALUES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "aws_lb_target_group": _OF_TARGETS,
+    "aws_alb_target_group": _OF_TARGETS,
+    # The provider ends at an engine or a version that it cannot read.
+    "aws_elasticache_cluster": {
+        "engine": ("redis", "valkey", "valkey"),
+        "engine_version": ("7.0", "7.1", "7.2"),
+    },
+}
 # Blocks without which a type refuses every plan.
 _BLOCKS: Mapping[str, str] = {"aws_kinesis_firehose_delivery_stream": "extended_s3_configuration"}
 
@@ -79,7 +101,7 @@ class Judge:
         self._provider, self._kind, self.block = provider, kind, provider.schemas[kind]
         self.legacy, self.errors = True, list[str]()
         self._states: dict[str, Any] = {}
-        self._forms: dict[str, tuple[str, ...]] = {}
+        self._forms: dict[str, tuple[str, ...]] = dict(_VALUES.get(kind, {}))
         for _ in range(_TRIES):
             plain = self._filled(self.block, [], None, top=True)
             self.steady = self.verdict(plain, plain) in ("none", "update")
@@ -89,6 +111,10 @@ class Judge:
     def needs(self, steps: list[str]) -> bool:
         """Whether a plan is refused without the block."""
         return steps == [_BLOCKS.get(self._kind)]
+
+    def listed(self, steps: list[str]) -> bool:
+        """Whether an attribute takes the values of `_VALUES` alone."""
+        return steps[-1] in _VALUES.get(self._kind, {})
 
     def places(self, deepest: int = 2) -> Iterator[tuple[list[str], bool, bool]]:
         """(steps, whether it may be left out, whether it is computed) of each attribute that can be given."""

@@ -11,7 +11,7 @@ import itertools
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -64,10 +64,14 @@ def _asked(judge: Judge, block: Fields, above: list[str]) -> Iterator[tuple[str,
 def _attribute(judge: Judge, steps: list[str], form: Any, *, optional: bool, computed: bool) -> Attribute:
     """What plans say of one attribute."""
     changed = judge.change(steps, "a", "b")
-    if form == "string" and changed in ("", "none"):  # no document, which some attributes have to be
+    listed = judge.listed(steps)
+    if (
+        form == "string" and changed in ("", "none") and not listed
+    ):  # no document, which some attributes have to be
         others = (judge.between(steps, *pair) for pair in _DOCUMENTS)
         changed = next((one for one in others if one in ("update", "replace")), changed)
     seen = changed in ("update", "replace")  # else every other value is equal, for a reason of its own
+    compared = form == "string" and seen and not listed and len(steps) < _DEEPEST
     back = judge.change(steps, "b", "a") if form in ("number", "bool") else changed
     falls, rises = (changed, back) if form == "bool" else (back, changed)
     return Attribute(
@@ -78,7 +82,7 @@ def _attribute(judge: Judge, steps: list[str], form: Any, *, optional: bool, com
         lower=falls == "replace" != rises,
         is_set=isinstance(form, list) and form[0] == "set",
         default=judge.default(steps) if optional and not (computed and judge.legacy) else None,
-        alike=_alike(judge, steps) if form == "string" and seen and len(steps) < _DEEPEST else "",
+        alike=_alike(judge, steps) if compared else "",
     )
 
 
@@ -129,8 +133,8 @@ def _settings() -> Iterator[dict[str, Any]]:
         server.server_close()
 
 
-def read(binary: Path) -> tuple[dict[str, str], dict[str, Source]]:
-    """The provider's version, and each of its types by name."""
+def read(binary: Path, types: Sequence[str] = ()) -> tuple[dict[str, str], dict[str, Source]]:
+    """The provider's version, and each of its types, or of `types`, by name."""
     version = re.search(r"_v([\d.]+)", binary.name)
     day = datetime.datetime.fromtimestamp(binary.stat().st_mtime, datetime.UTC).date().isoformat()
     head = {
@@ -143,7 +147,7 @@ def read(binary: Path) -> tuple[dict[str, str], dict[str, Source]]:
     while left is None or left:
         with running(binary) as provider, _settings() as settings:
             provider.configure(settings)
-            left = sorted(provider.schemas) if left is None else left
+            left = sorted(types or provider.schemas) if left is None else left
             while left:
                 name = left.pop(0)
                 try:

@@ -50,7 +50,7 @@ class ChangeFacts:
     @property
     def tokens(self) -> list[str]:
         """The types of the file, without the package."""
-        return list(self._lines)
+        return list(self.lines)
 
     @property
     def source(self) -> str:
@@ -62,17 +62,18 @@ class ChangeFacts:
 
     def terraform(self, token: str) -> str:
         """The name of a type in Terraform's provider."""
-        return str(json.loads(self._lines[token])["terraform"])
+        return str(json.loads(self.lines[token])["terraform"])
 
     def of(self, token: str) -> Changes:
         """The facts of a type, such as `ec2/keyPair:KeyPair`."""
         if token not in self._found:
-            line = self._lines.get(token)
+            line = self.lines.get(token)
             self._found[token] = UNKNOWN_CHANGES if line is None else _parse(json.loads(line))
         return self._found[token]
 
     @functools.cached_property
-    def _lines(self) -> dict[str, str]:
+    def lines(self) -> dict[str, str]:
+        """Type -> its facts in JSON."""
         rows = (line.partition('": ') for line in self.file.read_text(encoding="utf-8").splitlines()[1:-1])
         return {token[1:]: facts.removesuffix(",") for token, _, facts in rows}
 

@@ -131,6 +131,22 @@ CASES: dict[str, Case] = {
         (),
     ),
     "empty": ("aws:sqs/queue:Queue", {}, {}, {"fifoQueue": False}, (), ()),
+    "port of targets": (
+        "aws:lb/targetGroup:TargetGroup",
+        {"port": 80, "protocol": "HTTP", "vpcId": "vpc-1"},
+        {},
+        {"port": 8080, "protocol": "HTTP", "vpcId": "vpc-1"},
+        ("port",),
+        ("port",),
+    ),
+    "subnets of a cache": (
+        "aws:elasticache/cluster:Cluster",
+        {"clusterId": "c", "engine": "redis", "subnetGroupName": "a"},
+        {},
+        {"clusterId": "c", "engine": "redis", "subnetGroupName": "b"},
+        ("subnetGroupName",),
+        ("subnetGroupName",),
+    ),
     # hashicorp/terraform-provider-google#377: a network by name or by link.
     "name or link": (
         "gcp:compute/firewall:Firewall",
