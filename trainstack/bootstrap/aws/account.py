@@ -49,6 +49,28 @@ _READ = (
     "s3:GetEncryptionConfiguration",
 )  # fmt: skip
 """Reads of the bucket's settings."""
+_UNNAMED = (
+    "autoscaling:*", "cloudwatch:PutMetricData", "ec2:*", "ecr:Batch*", "ecr:Describe*", "ecr:Get*",
+    "ecr:List*", "eks-auth:*", "eks:Describe*", "eks:List*", "elasticfilesystem:Client*",
+    "elasticfilesystem:Describe*", "elasticloadbalancing:*", "fsx:Describe*", "iam:CreateServiceLinkedRole",
+    "iam:Get*", "iam:List*", "kms:CreateGrant", "kms:DescribeKey", *_SECRETS, "logs:Describe*",
+    "sagemaker:*", "xray:*",
+)  # fmt: skip
+"""Actions of a stack's roles on resources that have ids in place of names, and lists."""
+_NAMED = ("budgets:*", "logs:*", "rds:*", "s3:*", "secretsmanager:*", "sns:*", "ssm:GetParameter*")
+_NAMED_RESOURCES = (
+    "arn:aws:budgets::{account}:budget/{stack}-*",
+    "arn:aws:logs:*:{account}:log-group:/*/{stack}-*",
+    "arn:aws:logs:*:{account}:log-group:/*/{stack}/*",
+    "arn:aws:logs:*:{account}:log-group:/aws/sagemaker/*",
+    "arn:aws:rds:*:{account}:*:{stack}-*",
+    "arn:aws:s3:::{stack}-*",
+    "arn:aws:secretsmanager:*:{account}:secret:{stack}-*",
+    "arn:aws:secretsmanager:*:{account}:secret:rds!cluster-*",
+    "arn:aws:sns:*:{account}:{stack}-*",
+    "arn:aws:ssm:*:{account}:parameter/AmazonCloudWatch-*",
+)
+"""Resources of these actions. Services prescribe the names of those without the stack's name."""
 _KEY = ("kms:CreateGrant", "kms:DisableKey", "kms:PutKeyPolicy", "kms:ScheduleKeyDeletion")
 
 
@@ -204,13 +226,11 @@ class ClientAccount(AccountNames):
         )
 
     def created_roles_boundary(self, key: Any) -> Document:
-        """Limits of the roles of a stack: no change of IAM, no role of others, no access to the state.
+        """Limits of the roles of stacks: their own resources where those have names, no change of IAM.
 
-        Source: IAM user guide, "Permissions boundaries for IAM entities".
+        Sources: IAM user guide, "Permissions boundaries for IAM entities"; Service Authorization Reference
+        (resources of actions). Raises UserError for more stacks than the document has room for.
         """
-        none = ["iam:*", "organizations:*", "account:*", "sts:AssumeRole"]
-        others = {"Effect": "Allow", "NotAction": none, "Resource": "*"}
-        reads = ["iam:CreateServiceLinkedRole", "iam:Get*", "iam:List*"]
         # Roles of a stack begin with its name: a role that another team keeps is never passed to a service.
         own = [f"arn:aws:iam::{self.place.name}:role/{spec.name}-*" for spec in self.place.specs]
         no_state = [_deny(["s3:*"], self.bucket_arns), _deny(["kms:*"], [key])]
@@ -220,7 +240,26 @@ class ClientAccount(AccountNames):
             "Condition": {"StringEquals": {"iam:PassedToService": services}},
         }
         assumed = rights.allow(["sts:AssumeRole"], own)
-        return _document(others, rights.allow(reads, ["*"]), passed, assumed, *no_state)
+        named = [
+            pattern.format(account=self.place.name, stack=spec.name)
+            for spec in self.place.specs
+            for pattern in _NAMED_RESOURCES
+        ]
+        found = _document(
+            rights.allow(_UNNAMED, ["*"]),
+            rights.allow(_NAMED, [*dict.fromkeys(named)]),
+            passed,
+            assumed,
+            *no_state,
+        )
+        if rights.size(found["Statement"]) > rights.MOST_CHARACTERS:
+            rule = (
+                f"too many stacks of one account: a boundary has at most {rights.MOST_CHARACTERS} characters"
+            )
+            fix = "Deploy some of them to another account."
+            names = [spec.name for spec in self.place.specs]
+            raise UserError([Problem("stacks", names, rule, fix, code="bootstrap-too-many-stacks")])
+        return found
 
     def _kept(self, key: Any) -> list[Document]:
         return [_deny(_STATE, self.bucket_arns), _deny(_KEY, [key])]

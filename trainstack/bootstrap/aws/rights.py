@@ -83,7 +83,7 @@ def policies(found: Sequence[Statement]) -> list[dict[str, Any]]:
 def _packed(found: Sequence[Statement]) -> Iterator[list[Statement]]:
     part: list[Statement] = []
     for statement in found:
-        if part and _size([*part, statement]) > MOST_CHARACTERS:
+        if part and size([*part, statement]) > MOST_CHARACTERS:
             yield part
             part = []
         part.append(statement)
@@ -91,5 +91,6 @@ def _packed(found: Sequence[Statement]) -> Iterator[list[Statement]]:
         yield part
 
 
-def _size(part: Sequence[Statement]) -> int:
+def size(part: Sequence[Statement]) -> int:
+    """Characters of a policy document, as IAM counts them."""
     return len(json.dumps({"Version": "2012-10-17", "Statement": part}, separators=(",", ":")))
