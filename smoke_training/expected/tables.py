@@ -57,6 +57,7 @@ class FabricMachine:
     fabrics: tuple[Fabric, ...]
     gpus: int
     source: FigureSource
+    gpu: str | None = None
     nics: int | None = None
     network_gbit_s: float | None = None
     gpudirect: FigureSource | None = None

@@ -5,6 +5,7 @@ per-iteration columns of `-I`, time stamps of `-T`, JSON of `-J`), and the colum
 root). Around a row may be what launchers and collectors of logs add: prefixes, colours, table borders.
 """
 
+import contextlib
 import itertools
 import json
 import math
@@ -24,10 +25,16 @@ BYTES = {
     "int8": 1, "uint8": 1, "char": 1, "f8e4m3": 1, "f8e5m2": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "half": 2,
     "bfloat16": 2, "int": 4, "int32": 4, "uint32": 4, "float": 4, "int64": 8, "uint64": 8, "double": 8,
 }  # fmt: skip
-_NOTED = ("nranks", *(f" {name} " for name in BYTES))  # of the many lines that NCCL_DEBUG=INFO prints
+# One of these is in every line that is read; of the many others no expression is searched.
+_NOTED = (
+    *("nranks", "Rank", "algbw", "nThread", "_perf", "Avg bus", "Out of", "failure", "iters", "Collective"),
+    *("rccl", "RCCL", "asterisks", "float", "half", "double", "int8", "int32", "int64", "char", "f8e", "fp8"),
+    " int ",
+)
 _NAMES = {"all_reduce": ALL_REDUCE, "all_gather": ALL_GATHER, "reduce_scatter": REDUCE_SCATTER}
 _NAMES |= {"alltoall": ALL_TO_ALL}
-_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+# Colours, borders of tables, and ranks that mpirun -prepend-rank inserts before every part of a line.
+_INSERTED = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\||(?<=[\w/])\[\d+\](?=\s)")
 _ROW = re.compile(
     rf"(?<![\w.,])(\d[\d,]*)\s+(\d[\d,]*)\s+({'|'.join(BYTES)})(?:\s+(sum|prod|max|min|avg|mulsum|none))?(?!\S)"
 )
@@ -44,7 +51,9 @@ _TEST = re.compile(
 )
 _COMM = re.compile(r"\brank \d+ nranks (\d+) ")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+)")
-_RCCL = re.compile(r"^\W*rccl-tests\b|\bRCCL version\b|\blibrccl\b", re.IGNORECASE)
+_BOUNDS = re.compile(r"Out of bounds values\s*:\s*(\d+)")
+# The last is a line that rccl-tests alone prints, under every table.
+_RCCL = re.compile(r"^\W*rccl-tests\b|\b(RCCL version|librccl|Errors with asterisks)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,7 @@ class Test:
     iterations: int | None = None
     average: float | None = None
     failure: str | None = None  # the message of a test that ended with an error
+    out_of_bounds: int | None = None  # its own count of wrong results
     damaged: int = 0
     disordered: bool = False
     rooted: bool = False
@@ -137,7 +147,8 @@ class Test:
         """Name of the collective: as printed, else by the columns.
 
         The whole array of an all-reduce has as many elements as `count` says, that of a reduce-scatter or an
-        all-gather as many times more as there are ranks; an all-to-all verifies nothing in place (N/A).
+        all-gather as many times more as there are ranks; an all-to-all verifies nothing in place (N/A, or
+        errors that old versions do not count).
         """
         row = self.first
         named = self.named or ""  # perhaps from a text around the table
@@ -152,8 +163,9 @@ class Test:
             return ALL_REDUCE if whole else REDUCE_SCATTER
         if whole:
             return "sendrecv"
-        verified = [reading.wrong is not None for reading in row.readings]
-        return ALL_TO_ALL if verified == [True, False] else ALL_GATHER
+        right = [reading.wrong is not None and reading.wrong < 1 for reading in row.readings]
+        counted = self.out_of_bounds != 0 and row.readings[-1].wrong is not None
+        return ALL_TO_ALL if right == [True, False] and not counted else ALL_GATHER
 
 
 def parse(lines: Iterable[str]) -> list[Test]:
@@ -161,14 +173,17 @@ def parse(lines: Iterable[str]) -> list[Test]:
     source = iter(lines)
     first = next((line for line in source if line.strip()), "")
     if first.lstrip().startswith("{"):
-        return [_of_json(first, source)]
+        if _message(first) is None:
+            return [_of_json(first, source)]
+        source = (_message(line) or "" for line in itertools.chain([first], source))
+        first = ""
     tests, open_row = [Test()], ""
     averages: list[float] = []
     for number, raw in enumerate(itertools.chain([first], source), 1):
-        if "NCCL INFO" in raw and not any(word in raw for word in _NOTED):
+        if ("NCCL INFO" in raw or not open_row) and not any(word in raw for word in _NOTED):
             continue
-        line = _COLOUR.sub("", raw).replace("|", " ")
-        if "rccl" in line.lower() and _RCCL.search(line):
+        line = _INSERTED.sub(" ", raw)
+        if ("rccl" in line.lower() or "asterisks" in line) and _RCCL.search(line):
             raise DocumentError([f"line {number}: output of RCCL, not of NCCL; the references are of NCCL"])
         test = _current(tests, line, number)
         _header(test, line)
@@ -224,6 +239,8 @@ def _header(test: Test, line: str) -> None:
         test.nranks.add(int(match[1]))
     elif (match := _TEST.search(line)) and not test.rows:
         test.named = match[1]
+    if match := _BOUNDS.search(line):
+        test.out_of_bounds = int(match[1])
     if test.failure is None and re.search(r"Test (NCCL |CUDA )?failure", line):
         test.failure = line.strip()[:200]
     if match := re.search(r"(?<!warmup )\biters: (\d+)", line):
@@ -275,6 +292,14 @@ def _half(token: str) -> float:
     digits, _, exponent = token.lower().partition("e")
     decimals = len(digits.replace(",", ".").partition(".")[2])
     return 0.5 * 10.0 ** (int(exponent or 0) - decimals)
+
+
+def _message(line: str) -> str | None:
+    """The text that a collector of logs (Docker, Cloud Logging) wrapped into a line of JSON; None without."""
+    with contextlib.suppress(*UNFIT):
+        found = json.loads(line)
+        return next((str(found[key]) for key in ("log", "message", "textPayload") if key in found), None)
+    return None
 
 
 def _of_json(first: str, rest: Iterator[str]) -> Test:

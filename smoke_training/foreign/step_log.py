@@ -24,12 +24,13 @@ TOLERATED = 1.15  # times as long: as of ranks of our own runs
 LEAST = 10  # steps with a time
 _COLOUR = re.compile(r"\x1b?\[\d+(?:;\d+)*m")
 _STEP = re.compile(r"\b(?:step|iter(?:ation)?)\s*[:=]?\s*(\d+)\b", re.IGNORECASE)
-_LOSS = re.compile(r"\bloss\s*[:=]?\s*([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|nan|inf))", re.IGNORECASE)
+_LOSS = re.compile(r"(?:\b|train_)loss\s*[:=]?\s*([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|nan|inf))", re.IGNORECASE)
 _SPEED = re.compile(r"\b(?:tps|wps|tokens?(?:/s|_per_sec\w*))\s*[:=]?\s*([\d,]*[1-9][\d,.]*)", re.IGNORECASE)
 _TIME = re.compile(
-    r"(?:(?:step|iter\w*)[ _]time|time[ _]per[ _](?:step|iter\w*))\W*(ms|s)?\W*(\d[\d.]*)\s*(ms|s)?",
+    r"(?:(?:step|iter\w*)[ _]tim(e|ing in)|time[ _]per[ _](step|iter\w*))\W*(ms|s)?\W*(\d[\d.]*)\s*(ms|s)?",
     re.IGNORECASE,
 )
+_EACH = re.compile(r"(\d[\d.]*)\s*(ms|s)(?:ec)?/(?:step|iter|batch)")
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?")
 _RANK = re.compile(r"\[rank(\d+)\]")
 
@@ -73,21 +74,25 @@ def parse(lines: Iterable[str]) -> StepLog:
     for raw in lines:
         line = _COLOUR.sub("", raw)
         step, loss, prefix = _STEP.search(line), _LOSS.search(line), _RANK.search(line)
-        if not (step and loss):
+        if not (step and loss) or "validat" in line:
             continue
         rank = rank or (prefix and prefix[1])
         if prefix and prefix[1] != rank:
             continue
         number, clock = int(step[1]), _clock(line)
-        found.losses += 1
         if not math.isfinite(float(loss[1])):
             found.bad = found.bad or (number, loss[1])
-        if last and number <= last[0]:
+        if last and number == last[0]:  # of another rank, unnamed
+            continue
+        found.losses += 1
+        if last and number < last[0]:
             found.restarts, last = found.restarts + 1, None
         elapsed = (clock - last[1]) / (number - last[0]) if clock and last and last[1] else 0.0
         found.jumps += elapsed < 0
         if match := _TIME.search(line):
-            found.add(number, float(match[2]) / (1000 if "ms" in (match[1], match[3]) else 1))
+            found.add(number, float(match[4]) / (1000 if "ms" in (match[3], match[5]) else 1))
+        elif match := _EACH.search(line):
+            found.add(number, float(match[1]) / (1000 if match[2] == "ms" else 1))
         elif match := _SPEED.search(line):
             found.unit = "s per token"
             found.add(number, 1 / float(match[1].replace(",", "")))

@@ -93,7 +93,7 @@ def preflight(plan: Plan, shared_machine: bool) -> LauncherPreflight:
     requested = os.environ.get("SMOKE_DEVICE", "auto")
     if requested not in ("auto", "cpu", "cuda"):
         raise RunEndedError(f'SMOKE_DEVICE: got "{requested}"; must be auto, cpu or cuda')
-    found = 0 if requested == "cpu" else host.nvidia_devices()
+    found = 0 if requested == "cpu" else len(list(Path("/dev").glob("nvidia[0-9]*")))
     device = "cuda" if requested == "cuda" or found else "cpu"
     cpus = max(1, host.usable_cpus() // (plan.nodes if shared_machine else 1))
     ranks = plan.ranks_per_node or (found if device == "cuda" else min(cpus, CPU_RANKS_AT_MOST))
@@ -130,7 +130,7 @@ def of_node(index: int, plan: Plan, found: LauncherPreflight) -> NodeFacts:
             if name.startswith(STEERING)
         },
         nics=tuple(_nics()),
-        rdma=tuple(host.rdma_devices()),
+        rdma=tuple(sorted(path.name for path in counters.CLASS_INFINIBAND.glob("*"))),
         lockable_bytes=host.lockable_bytes(),
     )
 

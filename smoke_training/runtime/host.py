@@ -145,11 +145,6 @@ def interface_to(address: str) -> str | None:
     return next((entry[5] for entry in entries if entry[0] == own), None)
 
 
-def nvidia_devices() -> int:
-    """Count the NVIDIA devices of this container without importing torch."""
-    return sum(1 for path in Path("/dev").glob("nvidia[0-9]*"))
-
-
 def nvidia_driver() -> str | None:
     """Return the version of the NVIDIA kernel driver; None without one."""
     lines = files.lines(Path("/sys/module/nvidia/version"))
@@ -158,11 +153,6 @@ def nvidia_driver() -> str | None:
     # "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 ..."
     text = next(iter(files.lines(Path("/proc/driver/nvidia/version"))), "").split()
     return next((word for word in text if word[:1].isdigit() and "." in word), None)
-
-
-def rdma_devices() -> list[str]:
-    """Return the names of the RDMA devices (InfiniBand, RoCE, EFA) in this container."""
-    return sorted(path.name for path in Path("/sys/class/infiniband").glob("*"))
 
 
 def oom_kills() -> int | None:

@@ -100,18 +100,16 @@ def _check(
     }
     carried = {node: sum(sent.values()) for node, sent in adapters.items()}
     unseen = record.backend == "nccl" and not (plan.rails or any(adapters.values()))
-    shares = {
-        node.node: max(0.0, 1 - _by_sockets(node) / needed) if unseen else carried[node.node] / needed
-        for node in record.nodes
-    }
+    sockets = {n.node: sum(b for name, b in n.tx_bytes.items() if name != "lo") for n in record.nodes}
+    shares = {n: max(0.0, 1 - sockets[n] / needed) if unseen else carried[n] / needed for n in carried}
     least, doubts = min(shares.values()), list(message.doubts)
     if unseen and rules.interfaces(plan.fabric, {}, ()) is None and not rules.invisible(plan.fabric):
         doubts.append("no counter of an RDMA port is visible on any node")
     if least < ABSENT or message.problems:
         status, culprits = Verdict.FAIL, [_fallback(plan, record, shares, message.problems)]
     else:
-        culprits = _dead_adapters(found, record, adapters, logs)
-        doubts += _perhaps_idle(record, adapters, logs)
+        culprits, quiet = _quiet_adapters(found, record, adapters, logs)
+        doubts += quiet
         status = Verdict.FAIL if culprits else Verdict.INCONCLUSIVE if doubts else Verdict.PASS
         if least < PROVEN:
             status, culprits = Verdict.INCONCLUSIVE, []
@@ -148,10 +146,6 @@ def _check(
     )
 
 
-def _by_sockets(node: NodeTraffic) -> int:
-    return sum(count for name, count in node.tx_bytes.items() if name != "lo")
-
-
 def _adapters(plan: Plan, backend: str, node: NodeTraffic, log: NcclLog | None) -> dict[str, int]:
     """Return bytes sent by a node's declared adapters: those of the fabric in NCCL's log, and the rails."""
     if backend == "nccl" and rules.invisible(plan.fabric):
@@ -180,21 +174,6 @@ Adapters = Mapping[int, Mapping[str, int]]
 """Bytes sent, [node][adapter]."""
 
 
-def _quiet(record: Traffic, adapters: Adapters, most: float) -> list[tuple[int, str, float, str]]:
-    """Return adapters that sent less than `most` of their node's median: node, name, share, text.
-
-    gloo uses the interfaces it is given, in uneven shares, so its balance is only reported.
-    """
-    quiet = []
-    for node, sent in adapters.items() if record.backend == "nccl" else ():
-        middle = statistics.median(sent.values()) if len(sent) > 2 else 0
-        for name, count in sorted(sent.items()):
-            if middle and count < most * middle:
-                text = f"{name} sent {count} bytes, the median adapter of its node {middle:.0f}"
-                quiet.append((node, name, count / middle, text))
-    return quiet
-
-
 def _undecided(record: Traffic, logs: Mapping[int, NcclLog], node: int, adapter: str) -> bool:
     """Report whether a quiet port may serve storage: NCCL lists its ports, but not which its channels use.
 
@@ -206,24 +185,28 @@ def _undecided(record: Traffic, logs: Mapping[int, NcclLog], node: int, adapter:
     return bool(log.ports) and not log.used
 
 
-def _dead_adapters(
+def _quiet_adapters(
     found: Evidence, record: Traffic, adapters: Adapters, logs: Mapping[int, NcclLog]
-) -> list[Culprit]:
-    """Accuse adapters that carried hardly anything while the others worked (nccl; untested on hardware)."""
-    return [
-        wires.accuse(found, (node,), Cause.DEAD_RAIL, (text,), interface=name, score=share)
-        for node, name, share, text in _quiet(record, adapters, DEAD_BALANCE)
-        if not _undecided(record, logs, node, name)
-    ]
+) -> tuple[list[Culprit], list[str]]:
+    """Accuse adapters that sent hardly anything while the others of their node worked (untested on hardware).
 
-
-def _perhaps_idle(record: Traffic, adapters: Adapters, logs: Mapping[int, NcclLog]) -> list[str]:
-    """Describe quiet ports that may serve storage instead."""
-    return [
-        f"node {node}: {text}: dead, or not of the fabric (name the fabric's ports in NCCL_IB_HCA)"
-        for node, name, _, text in _quiet(record, adapters, DEAD_BALANCE)
-        if _undecided(record, logs, node, name)
-    ]
+    Those that may serve storage are doubts. gloo uses the interfaces it is given, in uneven shares, so its
+    balance is only reported.
+    """
+    culprits, doubts = list[Culprit](), list[str]()
+    for node, sent in adapters.items() if record.backend == "nccl" else ():
+        middle = statistics.median(sent.values()) if len(sent) > 2 else 0
+        for name, count in sorted(sent.items()):
+            text = f"{name} sent {count} bytes, the median adapter of its node {middle:.0f}"
+            if count >= DEAD_BALANCE * middle:
+                continue
+            if _undecided(record, logs, node, name):
+                ports = "(name the fabric's ports in NCCL_IB_HCA)"
+                doubts.append(f"node {node}: {text}: dead, or not of the fabric {ports}")
+            else:
+                share, dead = count / middle, Cause.DEAD_RAIL
+                culprits.append(wires.accuse(found, (node,), dead, (text,), interface=name, score=share))
+    return culprits, doubts
 
 
 def _fallback(plan: Plan, record: Traffic, shares: Mapping[int, float], problems: Sequence[str]) -> Culprit:

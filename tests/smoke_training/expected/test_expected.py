@@ -254,7 +254,9 @@ AWS = [row for row in TABLES.machines if row.network_gbit_s and row.fabrics[0] i
 
 @pytest.mark.parametrize("row", AWS, ids=lambda row: row.instance_type)
 def test_network_sums_are_those_that_ec2_describes(row: tables.FabricMachine) -> None:
-    described = _described_by_moto()[row.instance_type]["NetworkInfo"]
+    type_ = _described_by_moto()[row.instance_type]
+    described, (gpus,) = type_["NetworkInfo"], type_["GpuInfo"]["Gpus"]
+    assert gpus["Name"].startswith(row.gpu or "unknown")
     cards = [card["BaselineBandwidthInGbps"] for card in described["NetworkCards"]]
     named = described["NetworkPerformance"]  # "4x 100 Gigabit", "3200 Gigabit"
     count, _, rate = named.removesuffix(" Gigabit").rpartition("x ")

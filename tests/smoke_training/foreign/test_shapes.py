@@ -154,6 +154,44 @@ SHAPES = [
         "all_reduce", 1, nodes=2, ranks=16,
     ),
     Shape(
+        "the same: mpirun -prepend-rank of Intel MPI names the rank within rows, too",
+        "".join(
+            f"[0] {row.format('-1[0]', '0[0]')}\n" for row in (
+                "     4194304       1048576     float     sum      {} 622.6    6.74   12.91      {}     625.8    6.70   12.85      0",
+                "    33554432       8388608     float     sum      {} 2180.1   15.39   29.50      {}    2285.2   14.68   28.14      0",
+            )
+        ),
+        "all_reduce", 2, nodes=3, ranks=24,
+    ),
+    Shape(
+        "the log of a container of Docker: every line is JSON (figures of awsome-distributed-ai, aws-batch)",
+        "".join(
+            json.dumps({"log": row + "\n", "stream": "stdout", "time": "2026-02-21T00:00:00Z"}) + "\n" for row in (
+                "# Collective test starting: all_reduce_perf",
+                "  1073741824     268435456     float     sum      -1   4253.0  252.47  441.81      0   4255.4  252.33  441.57      0",
+                " 17179869184    4294967296     float     sum      -1    62239  276.03  483.05      0    62200  276.20  483.35      0",
+            )
+        ),
+        "all_reduce", 2, nodes=1, ranks=8,
+    ),
+    Shape(
+        "NVIDIA/nccl-tests#78: all-to-all of old versions, whose errors in place are not counted",
+        OLD + "   268435456       1048576     float           520935    0.52    0.51  0e+00   519562    0.52    0.51  1e+00\n"
+        "   536870912       2097152     float          1041974    0.52    0.51  0e+00  1041299    0.52    0.51  1e+00\n"
+        "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.507636 \n",
+        "all_to_all", 2, nodes=8, ranks=64,
+    ),
+    Shape(
+        "sky logs, a3-ultra: the prefix of a task of several words before the one of mpirun",
+        "".join(
+            f"(head, rank=0, pid=3808) [1,0]<stdout>:{row}\n" for row in (
+                "   268435456       4194304     float    none      -1    885.5  303.16  284.21      0    870.7  308.30  289.03      0",
+                "  8589934592     134217728     float    none      -1    24724  347.44  325.72      0    24214  354.75  332.58      0",
+            )
+        ),
+        "all_gather", 2, nodes=2, ranks=16,
+    ),
+    Shape(
         "nccl-tests src/util.cu at a0b82b2: columns of -I and time stamps of -T",
         "# Collective test starting: all_reduce_perf\n" + ranks("node-a", each=8)
         + "#  size  count  type  redop  root  time  algbw  busbw  #wrong  i_min  i_max  i_p99  i_cv%  time  algbw  busbw\n"
@@ -196,6 +234,11 @@ def test_a_published_shape_is_read(shape: Shape) -> None:
          "no device of NVIDIA"),
         # ROCm: the header alone, then a hang
         ("rccl-tests: Version develop:3f7f785\n" + ROOTED, "RCCL"),
+        # MI250 without any line of devices
+        ("  8589934592    2147483648     float     sum      -1    41644  206.27  360.97      0    40903  210.01  367.51      0\n"
+         "# Errors with asterisks indicate errors that have exceeded the maximum threshold.\n", "RCCL"),
+        # microsoft/mscclpp#114: in place comes first, no data type
+        ("[1,0]<stdout>:  3221225472     805306368    28286  113.88  213.53      0\n", "no table"),
         ("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 139.56\n", "an average (139.56 GB/s)"),
         # NVIDIA/nccl-tests#37 (2020): busbw was not corrected for the number of ranks
         ("  4294967296     134217728   float    29122  129.05  129.05  1e+00    29169  128.84  128.84  1e+00\n",
@@ -339,3 +382,43 @@ def test_a_last_line_of_ranks_alone_leaves_their_number_to_the_bus_factor() -> N
     )
     found = judgement.judge(nccl_tests.parse(text.splitlines(True)), Claim(machine="gb200-nvl72", nodes=None))
     assert any(note.startswith("72 ranks on 18 nodes") for note in found.notes), found.notes
+
+
+def payload(text: str) -> list[Verdict]:
+    return [check.status for check in judged(text, 1).checks if check.id == "collective.payload"]
+
+
+def test_wrong_results_fail_by_their_own_count_too_but_not_where_no_result_is_defined() -> None:
+    named, total = "# Collective test starting: {}_perf\n", "# Out of bounds values : {}\n"
+    row = " 1073741824 16777216 float none -1 5516.7 194.63 170.30 {} 5513.4 194.75 170.41 {}\n"  # 8 ranks
+    assert payload(named.format("alltoall") + row.format(0, 7)) == []
+    assert payload(named.format("alltoall") + row.format(7, 0)) == [Verdict.FAIL]
+    assert payload(named.format("all_gather") + row.format(0, 7)) == [Verdict.FAIL]
+    assert payload(row.format(0, 7) + total.format("2 FAILED")) == [Verdict.FAIL]
+    assert payload(named.format("all_gather") + row.format(0, 0) + total.format("2 FAILED")) == [Verdict.FAIL]
+
+
+@pytest.mark.parametrize(
+    ("machine", "device", "fits"),
+    [
+        ("p5.48xlarge", "NVIDIA A100-SXM4-80GB", False),
+        ("p5.48xlarge", "NVIDIA H100 80GB HBM3", True),
+        ("a3-ultragpu-8g", "NVIDIA H100 80GB HBM3", False),
+        ("hgx-h200", "NVIDIA GH200 480GB", False),
+        ("p6-b200.48xlarge", "NVIDIA GB200", False),
+        ("gb200-nvl72", "NVIDIA Graphics Device", True),
+        ("our-cluster", "NVIDIA GB200", True),
+    ],
+)
+def test_ranks_on_other_gpus_than_those_of_the_machine_are_refused(
+    machine: str, device: str, fits: bool
+) -> None:
+    text = ranks("node-a", "node-b", device=device, each=8) + (
+        "  1073741824     268435456     float     sum      -1    11774   91.20  170.99      0    11774   91.19  170.99      0\n"
+    )
+    tests, claim = nccl_tests.parse(text.splitlines(True)), Claim(machine=machine, nodes=None)
+    if fits:
+        assert judgement.judge(tests, claim).verdict is not Verdict.ERROR
+    else:
+        with pytest.raises(DocumentError, match=f"{device!r}; --machine {machine} has"):
+            judgement.judge(tests, claim)

@@ -49,10 +49,21 @@ def test_a_published_log_is_read_by_steps_losses_and_rates() -> None:
         " iteration {0}/ 129 | consumed samples: 25600 | elapsed time per iteration (ms): 350.0 | lm loss: 9.21E+00 |",
         "step: {0} loss: 9.2\x1b[0m elapsed_time_per_step: 0.35s",
         "step {0} | loss 9.2 | step time: 350 ms",
+        # NVIDIA-BioNeMo/bionemo-recipes#740: NeMo's progress
+        "Training epoch 0, iteration {0}/149 | lr: 3e-05 | reduced_train_loss: 1.2 | train_step_timing in s: 0.35 | val_loss: 4.1",
+        "INFO:tensorflow:global step {0}: loss = 79.3501 (0.35 sec/step)",
     ],
 )
 def test_times_per_step_are_read_in_their_units(line: str) -> None:
     assert step_log.parse([line.format(n) for n in range(1, 15)]).durations == pytest.approx([0.35] * 14)
+
+
+def test_a_step_counts_once_and_steps_of_validation_do_not() -> None:
+    """Eight ranks print into one file without their numbers, as torchtitan does without --log-rank."""
+    text = [line.removeprefix("[rank0]:") for line in lines(40)]
+    validation = [line.replace("INFO - step", "INFO - validate step") for line in text[9::10]]
+    found = step_log.parse(line for line in [*validation[:1], *text, *validation] for _ in range(8))
+    assert (len(found.durations), found.losses, found.restarts) == (40, 40, 0)
 
 
 def test_the_clock_of_the_lines_is_the_last_resort_and_jumps_are_left_out() -> None:
