@@ -12,15 +12,9 @@ HELP = "run a command, and announce the checkpoints that it writes below a folde
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
-    parser.add_argument(
-        "folder", type=Path, help="where the command writes its checkpoints, and nothing else"
-    )
-    parser.add_argument(
-        "--settled-s",
-        type=float,
-        default=announcer.SETTLED_S,
-        help="a checkpoint is complete after so many seconds without a change (default: %(default)g)",
-    )
+    parser.add_argument("folder", type=Path, help="where the command writes its checkpoints alone")
+    text = "a checkpoint is complete after so many seconds without a change (default: %(default)g)"
+    parser.add_argument("--settled-s", type=float, default=announcer.SETTLED_S, help=text)
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="such as torchrun")
 
 

@@ -31,14 +31,8 @@ def parse(log: str, unnamed: str | None = None) -> Mapping[tuple[str, int], str]
     for collective, size, algorithm, protocol in _LINE.findall(log):
         name = _NAMES.get(collective.lower()) if collective else unnamed
         if name is not None:
-            chosen = f"{_named(algorithm, _ALGORITHMS)}/{_named(protocol, _PROTOCOLS)}"
-            found[name, int(size)] = chosen
+            found[name, int(size)] = f"{_named(algorithm, _ALGORITHMS)}/{_named(protocol, _PROTOCOLS)}"
     return found
-
-
-def algorithm_of(choice: str | None) -> str | None:
-    """Return the algorithm of a choice like "ring/simple"; None when unknown."""
-    return None if choice is None else choice.partition("/")[0]
 
 
 def _named(word: str, names: tuple[str, ...]) -> str:

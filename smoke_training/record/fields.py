@@ -36,11 +36,6 @@ def run_name(result: Result) -> str:
     return f"{result['plan']['stack']}-{result['verdict'].lower()}-{result['run_id'][:8]}"
 
 
-def run_status(result: Result) -> str:
-    """Return FINISHED for a run without failure, else FAILED."""
-    return "FINISHED" if result["verdict"] in ("PASS", "INCONCLUSIVE", "SKIPPED") else "FAILED"
-
-
 def tags(result: Result) -> dict[str, str]:
     """Return mandatory tags; an unknown value is the text `unknown`, so that no tag is missing."""
     plan = result["plan"]
@@ -118,8 +113,8 @@ def _thresholds(result: Result) -> dict[str, str]:
     found = {}
     for check in result["checks"]:
         expected = check["expected"]
-        if expected is not None and (expected["floor"] is not None or expected["value"] is not None):
-            limit = expected["floor"] if expected["floor"] is not None else expected["value"]
+        limit = expected and (expected["value"] if expected["floor"] is None else expected["floor"])
+        if limit is not None:
             found[f"threshold.{check['id']}"] = f"{limit:g} ({expected['kind']}: {expected['source']})"
         if check["zone"] is not None:
             low, high = check["zone"]

@@ -73,7 +73,8 @@ class _Attempt:
         points, params = fields.metrics(result, self._found, ended), fields.params(result, self._found)
         tracking.log(run.id, points, params, tags)
         # The status before the artifacts: a run interrupted here must not look running.
-        tracking.update(run.id, fields.run_status(result), ended, fields.run_name(result))
+        status = "FINISHED" if result["verdict"] in ("PASS", "INCONCLUSIVE", "SKIPPED") else "FAILED"
+        tracking.update(run.id, status, ended, fields.run_name(result))
         content = {**result, "mlflow": {"synced": True, "run_id": run.id, "reason": None}}
         for name, data in {"result.json": json.dumps(content, indent=1).encode(), **artifacts}.items():
             tracking.upload(run.artifact_uri, name, data)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from smoke_training.evidence import Evidence, UndeliveredError
 from smoke_training.evidence.fabric import Collective, sweep_of
-from smoke_training.evidence.links import NcclLog
+from smoke_training.evidence.links import NcclLog, Traffic
 from smoke_training.evidence.world import World
 from smoke_training.expected import lookup
 from smoke_training.expected.lookup import LIKE, FigureQuery
@@ -27,7 +27,6 @@ from smoke_training.formulae.bounds import wire_rates
 from smoke_training.judges.common import finite
 from smoke_training.judges.run.baseline import acceptance
 from smoke_training.model import Cause, Check, Culprit, Measured, Verdict
-from smoke_training.nccl import tuning as nccl_tuning
 from smoke_training.plan import Plan
 from smoke_training.statistics.baseline import Acceptance
 from smoke_training.statistics.estimators import ACQUIT_ALPHA, decision_alpha, median_absolute_deviation
@@ -39,6 +38,8 @@ NOISY_QUEUE = 0.2  # of the timed seconds: such a rank waits for a CPU, not for 
 RING_SETTINGS = "NCCL_NVLS_ENABLE, NCCL_ALGO, the fabric manager"
 LIKE_RING = "a ring in place of NVLS or a tree (NCCL_ALGO=Ring, or NVLS lost), or a tree that lost adapters"
 UNRECORDED = "Validate these machines (trainstack smoke render): that result can be accepted, this cannot."
+# Settings by which a user may have chosen another algorithm than NCCL would.
+CHOICES = {"NCCL_ALGO", "NCCL_NVLS_ENABLE", "NCCL_TUNER_PLUGIN", "NCCL_TUNER_CONFIG_FILE", "NCCL_CONF_FILE"}
 ABOVE_CEILING = 1.25  # of a declared wire's bound: the bytes cannot have crossed it
 
 
@@ -59,7 +60,9 @@ def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
     if sweep.skipped is not None:
         return Check.skipped(sweep.skipped)
     setting = setting_of([facts.node for facts in cluster.ranks], cluster.ranks[0].backend)
-    seen = _finding(plan, setting, sweep, found.all_of(NcclLog), acceptance(plan, found))
+    traffic = found.of(Traffic)
+    own = traffic is not None and not any(CHOICES & set(node.environment) for node in traffic.nodes)
+    seen = _finding(plan, setting, sweep, found.all_of(NcclLog), acceptance(plan, found), own_choice=own)
     status, interval = seen.status, median_interval(seen.rates)
     bounds = finite(interval.low, interval.high)
     # Where the ranks waited for CPUs, gloo's rate is no evidence about the declared wire; links
@@ -127,6 +130,7 @@ class _Finding:
     against: CollectiveReference
     rates: tuple[float, ...]
     logs: Sequence[NcclLog] = ()
+    own_choice: bool = False  # no setting of the nodes chose an algorithm in place of NCCL
 
     @property
     def centre(self) -> float:
@@ -147,32 +151,38 @@ class _Finding:
         return median_interval(self.rates, ACQUIT_ALPHA).low > ABOVE_CEILING * self.against.ceiling
 
     @property
+    def choice(self) -> str:
+        """NCCL's algorithm for the judged size, empty where it named none."""
+        return self.sweep.algorithms.get(str(self.against.size), "").partition("/")[0]
+
+    @property
     def lost_switch(self) -> str | None:
         """The reason why NVLS is not in use where a healthy run has it; None where it is, or unknown."""
         if not expects_switch(shipped(), self.plan, self.setting, self.sweep.name):
             return None
-        choice = nccl_tuning.algorithm_of(self.sweep.algorithms.get(str(self.against.size)))
-        if choice is not None:
-            lost = not choice.startswith(("nvls", "collnet"))
-            return f"NCCL chose {choice}, not NVLS, for {self.against.size} bytes" if lost else None
+        if self.choice:
+            lost = not self.choice.startswith(("nvls", "collnet"))
+            return f"NCCL chose {self.choice}, not NVLS, for {self.against.size} bytes" if lost else None
         lost = bool(self.logs) and not any(log.nvls for log in self.logs)
         return "NCCL's log names no NVLS communicator" if lost else None
 
     @property
     def like_ring(self) -> bool:
         """True if a ring in place of NVLS or a tree explains the rate, and NCCL named no algorithm."""
-        choice = nccl_tuning.algorithm_of(self.sweep.algorithms.get(str(self.against.size)))
-        floor = self.against.expected.floor
-        if choice is not None or floor is None or self.centre >= floor:
+        if self.choice or self.centre >= (self.against.expected.floor or 0.0):
             return False
-        ring = ring_instead(shipped(), self.plan, self.setting, self.sweep.name, choice)
+        ring = ring_instead(shipped(), self.plan, self.setting, self.sweep.name, None)
         return ring is not None and EFFICIENCY <= self.centre / ring.value <= 1 + LIKE
 
     @property
     def status(self) -> Verdict:
-        """The verdict by speed; a run that lost NVLS is no PASS."""
-        lost = self.speed is Verdict.PASS and self.lost_switch is not None
-        return Verdict.INCONCLUSIVE if lost else self.speed
+        """The verdict by speed; lost NVLS is no PASS, and FAIL below a figure if no setting asks."""
+        expected, speed = self.against.expected, self.speed
+        if self.lost_switch is None or speed is Verdict.FAIL:
+            return speed
+        slower = median_interval(self.rates, decision_alpha(looks=LOOKS)).high < (expected.floor or 0.0)
+        proven = slower and self.own_choice and expected.kind == "published"
+        return Verdict.FAIL if proven else Verdict.INCONCLUSIVE
 
     @property
     def speed(self) -> Verdict:
@@ -219,12 +229,18 @@ def _finding(
     sweep: Collective,
     logs: Sequence[NcclLog] = (),
     accepted: Acceptance | None = None,
+    *,
+    own_choice: bool = False,
 ) -> _Finding:
     """Raise ValueError for one rank, whose collectives have no bus bandwidth."""
     algorithms = {int(size): choice.partition("/")[0] for size, choice in sweep.algorithms.items()}
     # Releases before 2.20 name no algorithm; where switches take part, they reduce what is large.
     if not algorithms and sweep.name == ALL_REDUCE and logs and all(log.collnet for log in logs):
         algorithms = dict.fromkeys(sweep.sizes, "collnet")
+    # NCCL takes NVLS by itself where it is faster, so a ring's rate is no healthy one.
+    itself = own_choice and not algorithms and bool(logs) and all(log.nvls for log in logs)
+    if itself and expects_switch(shipped(), plan, setting, sweep.name):
+        algorithms = dict.fromkeys(sweep.sizes, "nvls")
     against = reference(shipped(), plan, setting, (sweep.name, sweep.sizes), algorithms)
     against = accepted_instead(against, sweep.name, accepted)
     seconds = sweep.seconds[sweep.sizes.index(against.size)]
@@ -232,7 +248,7 @@ def _finding(
     known = tuple(rate for rate in rates if rate is not None)
     if not known:
         raise ValueError(f"{sweep.name} over {setting.ranks} ranks has no bus bandwidth")
-    return _Finding(plan, setting, sweep, against, known, logs)
+    return _Finding(plan, setting, sweep, against, known, logs, own_choice)
 
 
 def _message(seen: _Finding) -> str:

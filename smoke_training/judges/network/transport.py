@@ -21,6 +21,7 @@ from smoke_training.evidence.links import NcclLog, NodeTraffic, Traffic
 from smoke_training.expected import lookup
 from smoke_training.expected.lookup import NoFigure
 from smoke_training.expected.tables import shipped
+from smoke_training.fabric import Fabric
 from smoke_training.judges.common import next_step
 from smoke_training.judges.network import wires
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
@@ -59,7 +60,8 @@ def transport(plan: Plan, found: Evidence) -> Check:
     message.doubts.extend(
         f"node {node.node}: NCCL_COLLNET_ENABLE is 1, but its log has no CollNet: SHARP is not in use"
         for node in record.nodes
-        if node.environment.get("NCCL_COLLNET_ENABLE") == "1"
+        if plan.fabric is Fabric.INFINIBAND  # elsewhere the setting is copied, and without effect
+        and node.environment.get("NCCL_COLLNET_ENABLE") == "1"
         and node.node in logs
         and not logs[node.node].collnet
     )

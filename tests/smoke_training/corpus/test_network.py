@@ -29,6 +29,7 @@ def test_a_network_gets_its_verdict(row: Row) -> None:
 def test_the_corpus_has_both_kinds_and_each_only_once() -> None:
     assert len(HEALTHY) + len(WITHOUT_REFERENCE) >= 20 and len(DEGRADED) >= 20
     assert len({row.name for row in ROWS}) == len(ROWS)
+    assert all(bool(row.why) is (row.verdict is Verdict.INCONCLUSIVE) for row in DEGRADED)
 
 
 def test_releases_that_name_no_algorithm_are_held_against_switches_that_reduce() -> None:

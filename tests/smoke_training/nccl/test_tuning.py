@@ -1,4 +1,4 @@
-from smoke_training.nccl.tuning import algorithm_of, parse
+from smoke_training.nccl.tuning import parse
 
 LOG = """
 node-0:97095:97191 [5] NCCL INFO 24 coll channels, 24 collnet channels, 16 nvls channels
@@ -25,8 +25,3 @@ h:1:2 [0] NCCL INFO 8589934592 Bytes -> Algo 2 proto 2 time 39100.500000"""
     assert parse(lines, "all_reduce") == {("all_reduce", 8589934592): "collnet_direct/simple"}
     assert parse(lines) == {}
     assert parse(LOG, "all_to_all") == parse(LOG)
-
-
-def test_the_algorithm_of_a_choice_is_read() -> None:
-    assert algorithm_of("nvls_tree/simple") == "nvls_tree"
-    assert algorithm_of(None) is None
