@@ -14,7 +14,6 @@ from rehearsal.core.emulation.functions import asking
 from rehearsal.core.emulation.owners import OwnersCloud
 from rehearsal.core.emulation.shape import labels_over
 from rehearsal.core.emulation.table import Row
-from rehearsal.core.emulation.templates import expand
 from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Properties, ProviderInstance, Record
 from rehearsal.core.properties import decoded
 
@@ -88,16 +87,6 @@ class EmulatedAws(OwnersCloud[Site]):
     ) -> Iterator[tuple[Record, Facet]]:
         yield from super()._others(site, relation, id, keys)
         yield from owners.tagged(site, relation, keys)
-
-    def _get(self, site: Site, id: str) -> Record | None:
-        """Also under the id by which a program imports it."""
-        found, row = super()._get(site, id), self._row(site.call)
-        if found is None and row.imported:
-            for record in site.all(row.token.partition(":")[2]):
-                values = {**record.outputs, "id": record.id}
-                if any(expand(one, "", values) == id for one in row.imported):
-                    return record
-        return found
 
     def replaces(self, row: Row, path: str, old: Properties, new: Properties) -> bool:
         """A change of the region replaces every resource."""

@@ -3,12 +3,19 @@
 The provider's source says what is replaced: a row's own `replace` is what is decided against it.
 """
 
+import re
 from collections.abc import Container
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rehearsal.core.emulation.table import Row, Table
 
+_IS_MEMBER = re.compile(r"I(AM|am)Member$")
+_MEMBER = ("{holder} {role} {member} {condition.title}", "{holder} {role} {member}")
+_MISFORMED = (
+    "Wrong number of parts to Member id [{value}]; expected 'resource_name role member [condition_title]'."
+)
 # Default columns of every type.
 _USUAL: dict[str, Any] = {"name": "name", "name_length": 63, "name_lower": True}
 
@@ -29,7 +36,19 @@ def _generic(token: str, properties: Container[str]) -> Row:
     )
 
 
-TABLE = Table(
+class _Table(Table):
+    """Adds how members of roles are imported, whatever has the role.
+
+    Source: hashicorp/terraform-provider-google google/tpgiamresource/resource_iam_member.go, iamMemberImport.
+    """
+
+    def row(self, token: str, properties: Container[str] = ()) -> Row:
+        """See `Table`."""
+        row = super().row(token, properties)
+        return replace(row, imported=_MEMBER, misformed=_MISFORMED) if _IS_MEMBER.search(token) else row
+
+
+TABLE = _Table(
     "gcp",
     Path(__file__).with_name("tables"),
     _generic,

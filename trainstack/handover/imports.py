@@ -1,23 +1,27 @@
 """Files with which plain Pulumi or Terraform adopt the resources of a stack (pure).
 
 Ids for imports are those of the section Import of each resource in the documentation of
-hashicorp/terraform-provider-aws and -google. They differ from the ids in a state for a few types; members of
-roles on Google Cloud have blanks in them.
+hashicorp/terraform-provider-aws and -google. They differ from the ids in a state for a few types, whose forms
+are in the tables of the emulated clouds (column `imported`).
 """
 
 import functools
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
-from trainstack.dossier.architecture.exposure import at, merged, text
+from rehearsal.aws import table as aws
+from rehearsal.core.emulation.import_ids import import_ids
+from rehearsal.core.emulation.table import Table
+from rehearsal.gcp import table as gcp
+from trainstack.dossier.architecture.exposure import merged
 from trainstack.dossier.architecture.parts import Row, is_counted, name_of, of_type
 
+_TABLES: Mapping[str, Table] = {"aws": aws.TABLE, "gcp": gcp.TABLE}
 _HELM = "kubernetes:helm.sh/v3:Release"
 
 
@@ -74,8 +78,8 @@ def imports(resources: Sequence[Row], stack: str) -> Imports:
         else:
             known = _terraform(kind)
             name = _unique(name_of(row["urn"], stack), known or kind, taken)
-            form = _IDS.get(kind) or (_member if re.search(r"I(AM|am)Member$", kind) else None)
-            plain = form(row) if form else found
+            table = _TABLES.get(kind.partition(":")[0])
+            plain = import_ids(table.row(kind), found, merged(row))[0] if table else found
             tf_id = _kubernetes(row) if kind.startswith("kubernetes:") else plain
             adopted.append(Adopted(row["urn"], kind, name, plain, known, tf_id))
             if not known:
@@ -139,59 +143,6 @@ def _kubernetes(row: Row) -> str:
     return f"apiVersion={version},kind={name},{where}name={own}"
 
 
-def _member(row: Row) -> str:
-    """A member of a role on Google Cloud: resource, role and member with blanks between them."""
-    role, member = text(row, "role"), text(row, "member")
-    head = str(row["id"]).removesuffix(f"/{role}/{member}")
-    if of_type(row["urn"]) == "gcp:pubsub/topicIAMMember:TopicIAMMember":
-        head = head[head.rindex("projects/") :]
-    return " ".join((head, role, member))
-
-
-def _route(row: Row) -> str:
-    names = ("destinationCidrBlock", "destinationIpv6CidrBlock", "destinationPrefixListId")
-    far = next((text(row, name) for name in names if text(row, name)), "")
-    return f"{text(row, 'routeTableId')}_{far}"
-
-
-def _tag(row: Row) -> str:
-    return f"{text(row, 'autoscalingGroupName')},{at(merged(row), 'tag.key')}"
-
-
-def _identity(row: Row) -> str:
-    return f"{text(row, 'clusterName')},{row['id']}"
-
-
-def _association(row: Row) -> str:
-    return f"{text(row, 'subnetId') or text(row, 'gatewayId')}/{text(row, 'routeTableId')}"
-
-
-def _target(row: Row) -> str:
-    """A target of a rule on the default bus."""
-    return f"{text(row, 'rule')}/{text(row, 'targetId')}"
-
-
-def _permission(row: Row) -> str:
-    return f"{text(row, 'function').rpartition(':function:')[2]}/{row['id']}"
-
-
-def _user(row: Row) -> str:
-    return "/".join(text(row, key) for key in ("project", "instance", "name"))
-
-
-_IDS: Mapping[str, Callable[[Row], str]] = {
-    "aws:autoscaling/tag:Tag": _tag,
-    "aws:cloudwatch/eventTarget:EventTarget": _target,
-    "aws:ec2/route:Route": _route,
-    "aws:ec2/routeTableAssociation:RouteTableAssociation": _association,
-    "aws:ec2/subnetCidrReservation:SubnetCidrReservation": lambda row: f"{text(row, 'subnetId')}:{row['id']}",
-    "aws:eks/podIdentityAssociation:PodIdentityAssociation": _identity,
-    "aws:lambda/permission:Permission": _permission,
-    "gcp:projects/iAMAuditConfig:IAMAuditConfig": lambda row: str(row["id"]).replace("/audit_config/", " "),
-    "gcp:servicenetworking/connection:Connection": lambda row: unquote(str(row["id"])),
-    "gcp:sql/user:User": _user,
-}
-"""Ids for imports that differ from those in a state."""
 _NOT_IMPORTED: Mapping[str, str] = {
     "aws:autoscaling/attachment:Attachment": "no provider imports it; make it again, which changes nothing",
     "aws:lambda/invocation:Invocation": "a call, which the next deployment after an import would repeat",

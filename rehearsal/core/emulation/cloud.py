@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic
 from rehearsal.core.emulation.columns import covers
 from rehearsal.core.emulation.differences import PropertyDifference, StateComparison, given_still
 from rehearsal.core.emulation.generic import Forms, plausible
+from rehearsal.core.emulation.import_ids import import_ids, refuse_misformed
 from rehearsal.core.emulation.naming import auto_name, was_automatic
 from rehearsal.core.emulation.refusals import (
     keep_name,
@@ -225,8 +226,9 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
         """The resource in the state, whichever engine made it; its id where `id` is a short form of it."""
-        site = self.site(call, inputs)
-        record = self._get(site, id)
+        site, row = self.site(call, inputs), self._row(call)
+        adopted = row.imported and not call.remembered
+        record = self._imported(site, row, id) if adopted else self._get(site, id)
         if record is None:
             return None
         inputs, outputs = self._seen(site, record)
@@ -296,6 +298,18 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         found = [one for one in self._state.issued(id) if one.id == id and one.type == site.call.type]
         here = [one for one in found if one.scope == site.scope]
         return next(iter(here or (one for one in found if site.reaches(one))), None)
+
+    def _imported(self, site: S, row: Row, id: str) -> Record | None:
+        """The resource that a program imports. Raises RefusalError for an id of another form."""
+        found = [
+            (ids.index(id), record)
+            for record in site.all(row.token.partition(":")[2])
+            if id in (ids := import_ids(row, record.id, record.outputs))
+        ]
+        if not found:
+            refuse_misformed(row, id)
+            return None
+        return min(found, key=lambda one: one[0])[1]
 
     def _seen(self, site: S, record: Record) -> tuple[Properties, Properties]:
         """Inputs and outputs of a resource that is read; one that no program made has the inputs for one."""

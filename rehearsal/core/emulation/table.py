@@ -21,7 +21,8 @@ Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates ar
 - `unique`: properties that no two may share (without it: the id).
 - `put`: why a create of what exists is no error: it writes to the same object; `put_same`: only with the same
   inputs.
-- `imported`: templates of other ids by which a program may import it.
+- `imported`: templates of the ids by which the provider imports it, instead of that in a state; `misformed`:
+  its error for another form (`{value}`: the id).
 - `defaults`: values that the service fills in.
 - `protected`: a property that forbids the deletion while it is true, with the code and message.
 - `kept`: `why` a name stays reserved after the deletion, for how many `days` (a number, or the property that
@@ -73,6 +74,7 @@ class Row:
     put: str = ""
     put_same: bool = False
     imported: tuple[str, ...] = ()
+    misformed: str = ""
     defaults: Properties = field(default_factory=dict)
     outputs: Mapping[str, Any] = field(default_factory=dict)
     issues: tuple[str, ...] = ()

@@ -5,7 +5,8 @@ A template has placeholders in braces:
 - a property of the resource (`{bucket}`), `{id}`, `{arn}`, values of its cloud (`{account}`, `{region}`;
   `{project}`, its `{number}`, `{zone}`), `{now}`, `{uuid}`;
 - `{leaf:property}` (after the last slash), `{host:property}` (a URL without its scheme), `{first:property}`
-  (the first host of an address range);
+  (the first host of an address range), `{tail:property}` (after the last colon); a property inside of
+  another (`{tag.key}`);
 - N generated characters: `{hexN}`, `{digitsN}`, `{upperN}`, `{lowerN}`, `{mixedN}`; and `{base64}`,
   `{publicip}`, `{privateip}`. Generated values with different labels (`{hex17:main}`) differ; those with the
   same label are the same throughout a resource.
@@ -24,8 +25,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.core.model import UNKNOWN
+from rehearsal.core.properties import at
 
-_WORD = re.compile(r"\{([^{}]+)\}")
+WORD = re.compile(r"\{([^{}]+)\}")
 _DRAWN = re.compile(r"(hex|upper|lower|mixed|digits|int)(\d+)(?::(\w+))?")
 _HEX = "0123456789abcdef"
 _ALPHABETS = {
@@ -47,7 +49,7 @@ def expand(template: Any, seed: str, values: Mapping[str, Any]) -> Any:
         return {name: expand(item, seed, values) for name, item in template.items()}
     if not isinstance(template, str):
         return template
-    text = _WORD.sub(lambda match: _word(match.group(1), seed, values), template)
+    text = WORD.sub(lambda match: _word(match.group(1), seed, values), template)
     return int(text) if re.fullmatch(r"\{int\d+\}", template) else text
 
 
@@ -57,7 +59,7 @@ def placeholders_of(template: Any) -> set[str]:
         return set().union(*map(placeholders_of, template))
     if isinstance(template, dict):
         return placeholders_of(list(template.values()))
-    found = _WORD.findall(template) if isinstance(template, str) else []
+    found = WORD.findall(template) if isinstance(template, str) else []
     return {word.rpartition(":")[2] for word in found if not _DRAWN.fullmatch(word)}
 
 
@@ -83,13 +85,15 @@ def _word(word: str, seed: str, values: Mapping[str, Any]) -> str:
     made = None if function in values else _made(function, f"{seed}/{name}")
     if made is not None:
         return made
-    value = values.get(name or word)
+    value = at(values, name or word)
     text = "" if value is None or value is UNKNOWN else str(value)
     if not name or not text:
         return text
     if function == "first":
         return str(ipaddress.ip_network(text, strict=False)[1])
-    return text.rpartition("/")[2] if function == "leaf" else text.partition("://")[2] or text
+    if function == "host":
+        return text.partition("://")[2] or text
+    return text.rpartition("/" if function == "leaf" else ":")[2]
 
 
 def _made(word: str, seed: str) -> str | None:

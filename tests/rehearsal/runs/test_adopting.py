@@ -18,6 +18,7 @@ from policies.sources.live.snapshot import Snapshot
 from policies.sources.live.tables import tables
 from rehearsal.client import Rehearsal
 from tests.rehearsal.runs.updates import counts
+from trainstack.handover.imports import imports
 
 Select = Callable[[Callable[[], None]], automation.Stack]
 
@@ -80,6 +81,37 @@ def test_pulumi_import_adopts_what_an_audit_found_unmanaged(
     again = stack(program({name: named[found] for name, found in ids.items()})).up()
     assert counts(again.summary.resource_changes) == {"same": 4}
     assert {name: again.outputs[name].value for name in ids} == ids
+    made.destroy()
+    assert rehearsal.status()["resources"]["aws"] == 0
+
+
+def routed() -> None:
+    """Resources that the provider imports by another id than that in a state."""
+    vpc = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16")
+    subnet = aws.ec2.Subnet("subnet", vpc_id=vpc.id, cidr_block="10.0.0.0/24")
+    table = aws.ec2.RouteTable("table", vpc_id=vpc.id)
+    gateway = aws.ec2.InternetGateway("gateway", vpc_id=vpc.id)
+    aws.ec2.Route("route", route_table_id=table.id, destination_cidr_block="0.0.0.0/0", gateway_id=gateway.id)
+    aws.ec2.RouteTableAssociation("association", subnet_id=subnet.id, route_table_id=table.id)
+    pulumi.export("table", table.id)
+
+
+def test_the_import_file_of_a_handover_adopts_every_resource(
+    rehearsal: Rehearsal, stack: Select, tmp_path: Path
+) -> None:
+    made = stack(routed)
+    table = made.up().outputs["table"].value
+    state = made.export_stack()
+    known = dict(state.deployment or {})
+    file = tmp_path / "import.json"
+    file.write_text(imports(known["resources"], made.name).pulumi())
+    known["resources"] = [one for one in known["resources"] if not one["type"].startswith("aws:")]
+    made.import_stack(automation.Deployment(version=state.version, deployment=known))
+    options = ["--yes", "--protect=false", "--generate-code=false"]
+    made._run_pulumi_cmd_sync(["import", "--file", str(file), *options])
+    assert counts(stack(routed).up().summary.resource_changes) == {"same": 7}
+    with pytest.raises(CommandError, match="expected ROUTETABLEID_DESTINATION"):
+        made._run_pulumi_cmd_sync(["import", "aws:ec2/route:Route", "other", f"r-{table}1", *options])
     made.destroy()
     assert rehearsal.status()["resources"]["aws"] == 0
 

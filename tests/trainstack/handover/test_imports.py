@@ -90,6 +90,19 @@ def row(kind: str, found: str, **values: Any) -> dict[str, Any]:
         ),
         ("aws:lambda/permission:Permission", "s-from-rule", {"function": "s-stop-7"}, "s-stop-7/s-from-rule"),
         (
+            "aws:cloudwatch/eventTarget:EventTarget", "own-s-rule-7-a",
+            {"rule": "s-rule-7", "targetId": "a", "eventBusName": "own"}, "own/s-rule-7/a",
+        ),
+        (
+            "gcp:projects/iAMMember:IAMMember", "p/roles/viewer/user:eve@example.com/at work//x == y",
+            {"role": "roles/viewer", "member": "user:eve@example.com", "condition": {"title": "at work"}},
+            "p roles/viewer user:eve@example.com at work",
+        ),
+        (
+            "gcp:sql/user:User", "a/%/db", {"project": "p", "instance": "db", "host": "%", "name": "a"},
+            "p/db/%/a",
+        ),
+        (
             "aws:ec2/subnetCidrReservation:SubnetCidrReservation", "scr-1", {"subnetId": "subnet-1"},
             "subnet-1:scr-1",
         ),
