@@ -26,8 +26,9 @@ from pulumi.runtime import rpc
 
 from infra.engine.golang import ROOT
 from rehearsal.aws.values import FACTS, LISTS
-from rehearsal.core.sdk_types import describe, resource_class
+from rehearsal.core.sdk_types import describe
 from tools import aws_lists
+from tools.sdk_defaults import arguments_of, documented, object_class
 
 _CFN_LINT = importlib.util.find_spec("cfnlint")
 assert _CFN_LINT is not None and _CFN_LINT.origin is not None
@@ -73,7 +74,6 @@ _MOST_WORDS = 120
 # Properties that take a value of a list that grows, or of the catalog.
 _GROWING = ("runtime", "compatibleRuntimes[]", "instanceType", "engineVersion", "version", "retentionInDays")
 _WORD = re.compile(r"`+\"?([^`\"]+)\"?`+")
-_PARAMETER = re.compile(r"^\s*:param [^:]*?\b(\w+): (.*?)(?=^\s*:param |\Z)", re.MULTILINE | re.DOTALL)
 
 
 @functools.cache
@@ -97,24 +97,15 @@ def tokens() -> dict[tuple[str, str], str]:
     return found
 
 
-def documented(cls: type) -> dict[str, str]:
-    """Property in Python -> its documentation, of a class of arguments."""
-    text = vars(cls)["__init__"].__doc__ or cls.__doc__ or ""
-    return dict(_PARAMETER.findall(text))
-
-
 class Reader:
     """Facts of one type: the schema of CloudFormation, walked beside the inputs of the SDK."""
 
     def __init__(self, token: str, schema: Mapping[str, Any]) -> None:
-        described, resource = describe(f"aws:{token}"), resource_class(f"aws:{token}")
-        assert described is not None and resource is not None, token
+        described, arguments = describe(f"aws:{token}"), arguments_of(f"aws:{token}")
+        assert described is not None and arguments is not None, token
         self.definitions = schema.get("definitions", {})
         self.objects = described["objects"]
         self.facts: dict[str, Any] = {}
-        module = vars(sys.modules[resource.__module__])
-        names = (f"{resource.__name__}InitArgs", f"{resource.__name__}Args")
-        arguments = next(module[name] for name in names if name in module)
         self._seen: list[str] = []
         self._names: set[str] = set()
         self._token = token
@@ -143,13 +134,10 @@ class Reader:
                 node = self._resolved(node.get("items", {}))
             path = path if isinstance(form, dict) else f"{path}[]"
         if isinstance(form, dict) and "object" in form:
-            owner, kind = form["object"].rpartition(".")[::2]
             if form["object"] not in self._seen:
                 self._seen.append(form["object"])
-                cls = vars(sys.modules[f"pulumi_aws.{owner}._inputs" if owner else "pulumi_aws._inputs"])[
-                    kind
-                ]
-                self._walk(node, self.objects[form["object"]], documented(cls), path)
+                docs = documented(object_class("aws", form["object"]))
+                self._walk(node, self.objects[form["object"]], docs, path)
                 self._seen.pop()
         elif isinstance(form, str) and form in ("str", "int", "float"):
             self._scalar(node, form, text, path)

@@ -71,9 +71,11 @@ class _Facts:
         for name, holds in (("may", one.may), ("replace_lower", one.lower), ("sets", one.is_set)):
             if holds:
                 self._list(name, path)
-        if one.default is None and one.computed:
+        # To the framework a computed property with a default is one that goes back to it.
+        keeps = one.computed and (one.default is None or "nulls" not in self.facts)
+        if keeps:
             self._list("computed", path)
-        elif one.default or (one.default is not None and "nulls" in self.facts):
+        if one.default or (one.default is not None and "nulls" in self.facts):
             self.facts.setdefault("defaults", {})[path] = one.default
         if one.alike:
             self.facts.setdefault("alike", {}).setdefault(one.alike, []).append(path)

@@ -100,6 +100,8 @@ class Judge:
     def __init__(self, provider: TerraformProvider, kind: str) -> None:
         self._provider, self._kind, self.block = provider, kind, provider.schemas[kind]
         self.legacy, self.errors = True, list[str]()
+        # Attributes whose planned value differs from the state although nothing changed: hashes of a text.
+        self.restless = frozenset[str]()
         self._states: dict[str, Any] = {}
         self._forms: dict[str, tuple[str, ...]] = dict(_VALUES.get(kind, {}))
         for _ in range(_TRIES):
@@ -107,6 +109,7 @@ class Judge:
             self.steady = self.verdict(plain, plain) in ("none", "update")
             if self.steady or not self._learn():
                 break
+        self.restless = frozenset(self._differing(plain, plain)) if self.steady else frozenset()
 
     def needs(self, steps: list[str]) -> bool:
         """Whether a plan is refused without the block."""
@@ -164,7 +167,14 @@ class Judge:
             return ""
         if any(answer.planned.get(name) != prior.get(name) for name in answer.replaces):
             return "replace"
-        return "none" if answer.planned == prior else "update"
+        return "update" if self._differing(old, new) else "none"
+
+    def _differing(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+        """The attributes and blocks that the plan changes."""
+        prior, answer = self._state(old), self._plan(old, new)
+        planned = answer.planned if answer else prior
+        same = {name for name in self.restless if old.get(name) == new.get(name)}
+        return [name for name in prior if name not in same and planned.get(name) != prior[name]]
 
     def _plan(self, old: dict[str, Any], new: dict[str, Any]) -> Answer | None:
         prior = self._state(old)

@@ -1,6 +1,6 @@
 """Probes of the rehearsal: inputs that a cloud refuses or accepts, and changes that are no difference.
 
-    .venv/bin/python benchmarks/emulation/probes.py [aws|gcp|kubernetes ...] [--shown 400]
+    .venv/bin/python benchmarks/emulation/probes.py [aws|gcp|kubernetes ...] [--round 1|2] [--shown 400]
 
 The rows beside this file have the expected results, by the sources that they name. A refused probe counts
 as right if its base is accepted and the base with its change is refused; a pair counts as right if the second
@@ -55,19 +55,21 @@ class Pair:
     changes: Changes
 
 
-def probes(cloud: str) -> list[Probe]:
-    """The probes of a cloud, in the order of its file."""
+def probes(cloud: str, round_: int) -> list[Probe]:
+    """The probes of a cloud in a round, in the order of its file."""
     return [
         Probe(row.get("base") or row["type"], changes, word == "accept", row["source"])
         for row in _document(cloud)["of"]
+        if row.get("round", 1) == round_
         for word in ("refuse", "accept")
         for changes in row[word]
     ]
 
 
-def pairs(cloud: str) -> list[Pair]:
-    """The pairs of a cloud."""
-    found = _document("pairs").get(cloud, {})
+def pairs(cloud: str, round_: int) -> list[Pair]:
+    """The pairs of a cloud in a round."""
+    document = _document("pairs")
+    found = (document if round_ == 1 else document["second"]).get(cloud, {})
     return [
         Pair(base, kind, {path: value})
         for base, kinds in found.items()
@@ -112,6 +114,9 @@ class Emulation:
             if "name" in one:
                 one["name"] += f"{self._made}"  # names that are taken for days after a deletion
         old, new = (with_, without) if pair.kind == "left_out" else (without, with_)
+        for inputs in (old, new):
+            if refused := self._driver.check(token, name, **inputs):
+                return f"nothing: it is refused: {refused}"
         try:
             self._driver.create(token, name, **old)
         except RefusalError as error:
@@ -196,14 +201,15 @@ _MAKERS: dict[str, Callable[[Path, Schemas], Emulation | Cluster]] = {
 }
 
 
-def judged(cloud: str, emulation: Emulation | Cluster) -> Iterator[tuple[str, bool, str]]:
+def judged(cloud: str, emulation: Emulation | Cluster, round_: int) -> Iterator[tuple[str, bool, str]]:
     """(kind, right, what differs) of each probe and pair of a cloud."""
     sound = set[str]()
-    for base in dict.fromkeys(one.base for one in probes(cloud)):
+    found = probes(cloud, round_)
+    for base in dict.fromkeys(one.base for one in found):
         said = emulation.refusal(base, {})
         sound |= set() if said else {base}
         yield "base", not said, f"{base}: {said}"
-    for one in probes(cloud):
+    for one in found:
         said = emulation.refusal(one.base, one.changes)
         where = f"{one.base} {one.changes}"
         text = f"refused: {said}" if said else "accepted"
@@ -212,16 +218,17 @@ def judged(cloud: str, emulation: Emulation | Cluster) -> Iterator[tuple[str, bo
             one.base in sound and one.accepted is (not said),
             f"{where}\n      {text}",
         )
-    for pair in pairs(cloud):
+    for pair in pairs(cloud, round_):
         assert isinstance(emulation, Emulation)
-        found = emulation.difference(pair)
-        yield pair.kind, not found, f"{pair.base} {pair.changes}\n      changes {found}"
+        differs = emulation.difference(pair)
+        yield pair.kind, not differs, f"{pair.base} {pair.changes}\n      changes {differs}"
 
 
 def main() -> None:
     """Print what differs from the expected results, and the rates."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("clouds", nargs="*", choices=CLOUDS, default=[])
+    parser.add_argument("--round", type=int, choices=(1, 2), default=1, dest="round_")
     parser.add_argument("--shown", type=int, default=400)
     options = parser.parse_args()
     for cloud in options.clouds or CLOUDS:
@@ -229,7 +236,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             made = _MAKERS[cloud](Path(folder), schemas)
             counts: dict[str, list[int]] = {}
-            for kind, right, text in judged(cloud, made):
+            for kind, right, text in judged(cloud, made, options.round_):
                 count = counts.setdefault(kind, [0, 0])
                 count[0] += right
                 count[1] += 1

@@ -10,6 +10,8 @@ path without list indices:
 - `computed`: optional inputs that the provider fills in, and keeps where a program leaves them out.
 - `defaults`: the provider's own values for properties that are left out.
 - `sets`: lists without order. `alike`: kind of equality (`equality.KINDS`) -> properties compared by it.
+- `filled`: values that the cloud fills in for `computed` properties, by the documentation of the SDK; in
+  `filled.json` beside the file, by `tools/sdk_defaults.py`.
 - `nulls`: an empty value differs from one that is left out (terraform-plugin-framework; not in SDK 2).
 """
 
@@ -30,6 +32,7 @@ class Changes:
     may: tuple[str, ...] = ()
     computed: frozenset[str] = frozenset()
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    filled: Mapping[str, Any] = field(default_factory=dict)
     sets: frozenset[str] = frozenset()
     alike: Mapping[str, str] = field(default_factory=dict)
     """Property path -> kind of equality."""
@@ -68,8 +71,15 @@ class ChangeFacts:
         """The facts of a type, such as `ec2/keyPair:KeyPair`."""
         if token not in self._found:
             line = self.lines.get(token)
-            self._found[token] = UNKNOWN_CHANGES if line is None else _parse(json.loads(line))
+            self._found[token] = (
+                UNKNOWN_CHANGES if line is None else _parse(json.loads(line), self._filled.get(token, {}))
+            )
         return self._found[token]
+
+    @functools.cached_property
+    def _filled(self) -> Mapping[str, Mapping[str, Any]]:
+        found: dict[str, dict[str, Any]] = json.loads(self.file.with_name("filled.json").read_text())["types"]
+        return found
 
     @functools.cached_property
     def lines(self) -> dict[str, str]:
@@ -78,13 +88,14 @@ class ChangeFacts:
         return {token[1:]: facts.removesuffix(",") for token, _, facts in rows}
 
 
-def _parse(data: Mapping[str, Any]) -> Changes:
+def _parse(data: Mapping[str, Any], filled: Mapping[str, Any]) -> Changes:
     return Changes(
         replace=tuple(data.get("replace", ())),
         replace_lower=tuple(data.get("replace_lower", ())),
         may=tuple(data.get("may", ())),
         computed=frozenset(data.get("computed", ())),
         defaults=data.get("defaults", {}),
+        filled=filled,
         sets=frozenset(data.get("sets", ())),
         alike={path: kind for kind, paths in data.get("alike", {}).items() for path in paths},
         nulls=data.get("nulls", False),

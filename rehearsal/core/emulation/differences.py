@@ -1,7 +1,8 @@
 """Differences between what a program states and what a resource has, by the rules of its provider.
 
 A property that is left out keeps the value that the provider computed, or goes back to the default of the
-provider. A value that the resource has already is no difference, however it is written.
+provider. Where the state lacks a computed value, it is what the cloud fills in by the documentation. A value
+that the resource has already is no difference, however it is written.
 """
 
 from collections.abc import Container, Iterator, Mapping
@@ -44,8 +45,9 @@ class StateComparison:
     def _compare(self, old: Any, new: Any, state: Any, path: str, plain: str) -> Iterator[PropertyDifference]:
         if old is new or old == new or (new is None and plain in self.computed):
             return
-        default = self._default(plain)
-        had, wanted = (default if value is None else value for value in (old, new))
+        had, wanted = (self._default(plain, state) if value is None else value for value in (old, new))
+        if old is None and self._fills(wanted, state, path, plain):
+            return
         blocks = all(isinstance(one, Mapping | list) for one in (old, new))
         if not blocks and (self._stays(wanted, state, plain) or self._same(had, wanted, plain)):
             return
@@ -58,6 +60,12 @@ class StateComparison:
         else:
             guessed = not self.complete and had is None and state is None and plain in self.computed
             yield PropertyDifference(path, (*self._given(wanted, plain), *self._removed(had, plain)), guessed)
+
+    def _fills(self, wanted: Any, state: Any, path: str, plain: str) -> bool:
+        """Return whether a block, of which the state has nothing, is as the cloud fills it in."""
+        if state is not None or plain not in self.computed or not isinstance(wanted, Mapping):
+            return False
+        return not any(self._mappings({}, wanted, None, path, plain))
 
     def _mappings(
         self, old: Mapping[str, Any], new: Mapping[str, Any], state: Any, path: str, plain: str
@@ -117,9 +125,12 @@ class StateComparison:
         there = next((one for one in state if within(old, one)), None)
         return not any(self._compare(old, new, there, "item", plain))
 
-    def _default(self, plain: str) -> Any:
+    def _default(self, plain: str, state: Any) -> Any:
+        """The value of a property that is left out, as far as it is known."""
         found = self.changes.defaults.get(plain)
-        return at(self.defaults, plain) if found is None else found
+        if found is None:
+            found = at(self.defaults, plain)
+        return self.changes.filled.get(plain) if found is None and state is None else found
 
     def _stays(self, wanted: Any, state: Any, plain: str) -> bool:
         """Return whether the resource is as wanted; blocks may have more than the program states."""
@@ -142,6 +153,10 @@ class StateComparison:
             return False
         if old is None or new is None:
             return not self.changes.nulls and self._empty(new if old is None else old, plain)
+        if isinstance(old, int | float) and isinstance(new, str):
+            old, new = new, old
+        if isinstance(old, str) and isinstance(new, int | float):  # one of the SDK, the other of the provider
+            return old == (str(new).lower() if isinstance(new, bool) else str(new))
         return plain in self.changes.alike and alike(self.changes.alike[plain], old, new)
 
     def _empty(self, value: Any, plain: str) -> bool:
