@@ -160,7 +160,7 @@ def main() -> None:
     known = {*facts.tokens} & {*tokens(package)}
     referred = _REFERENCES[package]
     found = {
-        token: of_type(package, token, facts.of(token).computed) | referred.get(token, {})
+        token: {**of_type(package, token, facts.of(token).computed), **referred.get(token, {})}
         for token in sorted(known)
     }
     file = facts.file.with_name("filled.json")
