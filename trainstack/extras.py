@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 
 from infra.errors import Problem, UserError
-from infra.installation import install_command
+from infra.installation import Installer, install_command, installer
 
 REHEARSE = ("torch", "mlflow")
 """What the extra `rehearse` adds: a validation trains with PyTorch, and an MLflow server records it."""
@@ -24,6 +24,13 @@ def require_rehearse(command: str) -> None:
 def installed() -> str:
     """The extra that this installation has; empty for the light one."""
     return "" if _missing() else "rehearse"
+
+
+def installation_of(version: str) -> str:
+    """Words for the installation of another version, from where this one came."""
+    if installer() is Installer.CHECKOUT:
+        return f"git checkout of that version, {install_command()}"
+    return f"`{install_command(installed(), version)}`"
 
 
 def _missing() -> list[str]:

@@ -19,6 +19,7 @@ from ruamel.yaml.error import YAMLError
 
 from infra import conflict_markers
 from infra.errors import Problem, UserError
+from trainstack import extras
 
 FOLDER = ".stamp"
 LOCK = f"{FOLDER}/lock.yaml"
@@ -114,7 +115,8 @@ def _parse(text: str) -> _Lock:
     form = content.get("format") if isinstance(content, dict) else None
     if isinstance(form, int) and form > FORMAT:
         rule = f"the lock is of format {form}; this version of trainstack reads up to {FORMAT}"
-        raise UserError([_problem(LOCK, rule, _upgrade(""), code="client-lock-newer-format")])
+        fix = f"Install the version that wrote it: {extras.installation_of(str(content.get('package')))}."
+        raise UserError([_problem(LOCK, rule, fix, code="client-lock-newer-format")])
     try:
         return _Lock.model_validate(content)
     except ValidationError as error:
@@ -135,11 +137,8 @@ def _version_problems(version: str) -> Iterator[Problem]:
         return
     if newer:
         rule = f"the files were rendered by {version}; {installed()} is installed, which is older"
-        yield _problem(f"{LOCK}.package", rule, _upgrade(f"=={version}"), code="client-lock-newer")
-
-
-def _upgrade(version: str) -> str:
-    return f"Upgrade: `uv tool install --upgrade 'trainstack{version}'`, or the same with pipx."
+        fix = f"Install that one: {extras.installation_of(version)}."
+        yield _problem(f"{LOCK}.package", rule, fix, code="client-lock-newer")
 
 
 def _name_problems(names: Mapping[str, str]) -> Iterator[Problem]:

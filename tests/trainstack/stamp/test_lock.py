@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from infra import installation, places
 from infra.errors import UserError
+from trainstack import extras
 from trainstack.stamp import lock
 from trainstack.stamp.lock import BASE, LOCK, Stamp
 
@@ -86,6 +88,18 @@ def test_a_lock_that_cannot_be_trusted_is_refused(
 ) -> None:
     change(client)
     assert codes(client) == {code}
+
+
+@pytest.mark.parametrize("old", ["package: ", "format: 1\npackage: "])
+def test_a_newer_version_comes_from_where_this_one_came(
+    old: str, client: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "CHECKOUT", None)
+    edit(LOCK, f"{old}{lock.installed()}", f"{old}99.0.0".replace("format: 1", "format: 2"))(client)
+    with pytest.raises(UserError) as refused:
+        lock.read(client)
+    (problem,) = refused.value.problems
+    assert installation.install_command(extras.installed(), "99.0.0") in problem.fix
 
 
 def test_a_lock_of_an_older_version_is_read(client: Path) -> None:

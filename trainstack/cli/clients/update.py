@@ -199,11 +199,7 @@ def _require_version(to: str) -> None:
         raise UserError([Problem("--to", to, rule, fix, code="version-invalid")]) from None
     rule = f"{lock.installed()} runs, and a version renders its own files alone"
     words = f"update --to {to}"
-    if installation.installer() is installation.Installer.CHECKOUT:
-        install = f"git checkout of that version, {installation.install_command()}"
-    else:
-        install = f"`{installation.install_command(extras.installed(), to)}`"
-    fix = f"Install it: {install}; then repeat the command."
+    fix = f"Install it: {extras.installation_of(to)}; then repeat the command."
     if once := installation.once(to, f"{words} --dry-run"):
         fix += f" Without installing it, to see the changes: `{once}`."
     raise UserError([Problem("--to", to, rule, fix, code="another-version-installed")])
