@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from smoke_training.evidence.registry import Evidence, Record, kind
+from smoke_training.reader import Positive
 
 
 @kind("collective")
@@ -20,7 +21,7 @@ class Collective(Record):
 
     name: str
     sizes: tuple[int, ...] = ()
-    seconds: tuple[tuple[float, ...], ...] = ()
+    seconds: tuple[tuple[Positive, ...], ...] = ()
     algorithms: Mapping[str, str] = field(default_factory=dict)
     queue_share: float | None = None
     steal_share: float | None = None

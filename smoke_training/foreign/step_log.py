@@ -56,11 +56,8 @@ class StepLog:
             self.steps.append(step)
             self.durations.append(duration)
         if len(self.steps) > KEPT:
-            self.steps, self.durations, self._stride = (
-                self.steps[1::2],
-                self.durations[1::2],
-                self._stride * 2,
-            )
+            self.steps, self.durations = self.steps[1::2], self.durations[1::2]
+            self._stride *= 2
 
     @property
     def settled(self) -> list[float]:

@@ -52,9 +52,8 @@ def _bound(check: Check) -> dict[str, Reference]:
         return {}
     most = max(known, key=lambda item: float(item["busbw_gb_s"]))
     more = "" if most["complete"] else "; other wires on the way are unknown"
-    return {
-        "bound": {"value": most["busbw_gb_s"], "source": f"{most['algorithm']} over {most['limit']}{more}"}
-    }
+    source = f"{most['algorithm']} over {most['limit']}{more}"
+    return {"bound": {"value": most["busbw_gb_s"], "source": source}}
 
 
 def _earlier(check: Check, checks: Sequence[Check]) -> dict[str, Reference]:

@@ -37,6 +37,8 @@ def completed(found: Evidence) -> Check | None:
     action = "Read torchrun.log in the node's scratch folder."
     if culprits:
         action = "Free space where the run writes, or give it another work folder."
+    elif found.unreadable:
+        action = "Judge the whole samples file, with the version that wrote it."
     elif not failures and found.of(Liveness) is None:
         action = "Correct it and run again: no rank was started."
     elif stopped(found):

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from smoke_training.evidence import Evidence
-from smoke_training.evidence.world import JoinedNodes, LauncherPreflight, NodeFacts, World
+from smoke_training.evidence.world import JoinedNodes, LauncherPreflight, NodeFacts, RankFacts, World
 from smoke_training.fabric import Fabric
 from smoke_training.judges.common import next_step
 from smoke_training.model import PLAN, Cause, Check, Culprit, Expected, Measured, Verdict
@@ -17,6 +18,7 @@ PER_NODE_VARIABLES = frozenset({"NCCL_HOSTID", "NCCL_TOPO_FILE", "NCCL_DEBUG_FIL
 # Adapters of these register memory, which pins it; the kernel refuses what exceeds the process's limit.
 LOCKING_FABRICS = frozenset({Fabric.EFA, Fabric.INFINIBAND, Fabric.RDMA})
 DEFAULT_LOCK_BYTES = 8 << 20  # Linux's own limit (include/uapi/linux/resource.h, MLOCK_LIMIT): not raised
+Facts = TypeVar("Facts", NodeFacts, RankFacts)
 LOCK_SOURCE = "aws/aws-ofi-nccl#803: containers over EFA start with memlock=-1"
 
 REMEDIES = {
@@ -168,10 +170,8 @@ def _skew(nodes: Sequence[NodeFacts]) -> Iterator[tuple[int, str]]:
             yield facts.node, f"variable {name} {state} on node {facts.node}"
 
 
-def _deviants(
-    nodes: Sequence[NodeFacts], value: Callable[[NodeFacts], object]
-) -> list[tuple[NodeFacts, NodeFacts]]:
-    """Yield nodes that differ from most, each with one of the others; in a tie node 0's side is right."""
+def _deviants(nodes: Sequence[Facts], value: Callable[[Facts], object]) -> list[tuple[Facts, Facts]]:
+    """Return what differs from most, each with one of the others; in a tie node 0's side is right."""
     if not nodes:
         return []
     counts = Counter(value(facts) for facts in nodes)
@@ -228,10 +228,14 @@ def joined(plan: Plan, found: Evidence) -> Check:
     for rank, count in Counter(facts.rank for facts in cluster.ranks).items():
         if count > 1:
             problems.append(f"rank {rank} is there {count} times")
+    accused = dict[int, Culprit]()
     for name in ("torch", "python", "backend", "device"):
         values = sorted({str(getattr(rank, name)) for rank in cluster.ranks})
         if len(values) > 1:
             problems.append(f"{name} differs between ranks: {', '.join(values)}")
+        for odd, usual in _deviants(cluster.ranks, lambda rank, name=name: getattr(rank, name)):  # type: ignore[misc]
+            text = f"{name} {getattr(odd, name)!r}, most have {getattr(usual, name)!r}"
+            accused.setdefault(odd.node, _culprit(odd.node, odd.host, Cause.MISMATCH, text))
     nodes = {rank.node for rank in cluster.ranks}
     if len(nodes) != plan.nodes:
         problems.append(f"ranks run on {len(nodes)} nodes, the plan has {plan.nodes}")
@@ -239,6 +243,7 @@ def joined(plan: Plan, found: Evidence) -> Check:
         status=Verdict.FAIL if problems else Verdict.PASS,
         measured=Measured.count(len(cluster.ranks), "ranks", 1),
         expected=Expected.exactly(float(cluster.wanted), PLAN),
+        culprits=tuple(accused.values()),
         message="; ".join(problems) or f"{len(cluster.ranks)} ranks joined on {len(nodes)} nodes, all alike",
         next_action="Give every node the same image and machine type." if problems else None,
     )

@@ -86,10 +86,8 @@ def links(result: Result, found: Evidence) -> Drawn:
     if not rates:
         raise NothingToDrawError("No transfer between nodes completed.")
     slowest = min(rates, key=lambda pair: rates[pair])
-    described = (
-        f"Heat map, sender by receiver, Gb/s; slowest is node {slowest[0]} to node {slowest[1]} with "
-        f"{number(rates[slowest])} Gb/s."
-    )
+    least = f"node {slowest[0]} to node {slowest[1]} with {number(rates[slowest])} Gb/s"
+    described = f"Heat map, sender by receiver, Gb/s; slowest is {least}."
     side = min(56.0, 560.0 / len(nodes))
     drawing = Drawing(described, TOP + 40 + side * len(nodes) + 30)
     check = check_of(result, "fabric.links")
