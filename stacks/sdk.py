@@ -22,7 +22,7 @@ def without_debug_messages() -> None:
 
 
 class _Plain:
-    """`Input[T]` as `T`: the SDK takes the parts of both in the same way."""
+    """`Input[T]` and `Optional[T]` as `T`: the SDK takes the parts of all in the same way."""
 
     def __class_getitem__(cls, item: object) -> object:
         return item
@@ -31,15 +31,16 @@ class _Plain:
 def light_types() -> None:
     """Make imports of providers' modules, mostly annotations, cheaper: for a process that only plans.
 
-    Call it before their first import. `Input[T]` is a union of three that `typing` builds for thousands of
-    fields, and it compiles the names in quotes, of which few are ever resolved: `eval` takes the text too
-    (CPython 3.11 to 3.13 Lib/typing.py, class ForwardRef). On another Python nothing changes: 3.14 compiles
-    a name when it is resolved (Lib/annotationlib.py).
+    Call it before their first import. `Input[T]` and `Optional[T]` are unions that `typing` builds for
+    thousands of fields, and it compiles the names in quotes, of which few are ever resolved: `eval` takes the
+    text too (CPython 3.11 to 3.13 Lib/typing.py, class ForwardRef). On another Python nothing changes: 3.14
+    compiles a name when it is resolved (Lib/annotationlib.py).
     """
     module: Any = typing
     if not _compiles_names():
         return
     module.compile = lambda text, *_, **__: text
+    module.Optional = _Plain
     package: Any = pulumi
     package.Input = _Plain
 

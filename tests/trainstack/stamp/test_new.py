@@ -38,6 +38,7 @@ def test_a_client_is_priced_judged_and_then_written(tmp_path: Path) -> None:
         assert f"{stack}\n  cost per month  $" in printed
         assert stackspec.load_file(stack, tmp_path / "acme").spec.name == stack
     assert printed.count(" 0 violations") == 2 and "Wrote" in printed
+    assert printed.count("\n  not priced  ") == 1, "the same of both environments"
     assert (tmp_path / "acme" / ".trainstack" / "program").is_dir()
     with pytest.raises(UserError) as refused:
         run("new", *words)

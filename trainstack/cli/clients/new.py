@@ -159,7 +159,7 @@ def _show(files: "ClientFiles", found: Mapping[str, "StackVerdict"]) -> None:
     """Print price and verdict of each environment. Raises typer.Exit where a policy is violated."""
     from infra import cost  # noqa: PLC0415
 
-    today = datetime.date.today()
+    today, uses = datetime.date.today(), ""
     for stack, loaded in files.loaded.items():
         price = cost.estimate(loaded.spec, today)
         typer.echo(f"{stack}")
@@ -167,8 +167,9 @@ def _show(files: "ClientFiles", found: Mapping[str, "StackVerdict"]) -> None:
         typer.echo(f"  cost per month  {price.line(loaded.spec.region)}; {budget}")
         if price.expected is not None and price.expected > files.choices.budget:
             typer.echo("  over budget     the expected cost is above it: raise it, or use fewer machines")
-        if price.not_priced:
-            typer.echo(f"  not priced      {'; '.join(map(str, price.not_priced))}")
+        above, uses = uses, "; ".join(map(str, price.uses))
+        if uses != above:  # environments have mostly the same: once
+            typer.echo(f"  not priced      {uses}")
         typer.echo(f"  policies        {found[stack].line}")
         for line in found[stack].violations:
             typer.echo(f"    violated      {line}")
