@@ -302,14 +302,15 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
     def _imported(self, site: S, row: Row, id: str) -> Record | None:
         """The resource that a program imports. Raises RefusalError for an id of another form."""
         found = [
-            (ids.index(id), record)
-            for record in site.all(row.token.partition(":")[2])
+            (record.scope != site.scope, ids.index(id), record.key, record)
+            for record in self._state.find(package=self.package, type=row.token)
+            if record.scope == site.scope or site.reaches(record)
             if id in (ids := import_ids(row, record.id, record.outputs))
         ]
         if not found:
             refuse_misformed(row, id)
             return None
-        return min(found, key=lambda one: one[0])[1]
+        return min(found)[3]
 
     def _seen(self, site: S, record: Record) -> tuple[Properties, Properties]:
         """Inputs and outputs of a resource that is read; one that no program made has the inputs for one."""

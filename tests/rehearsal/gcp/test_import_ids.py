@@ -67,3 +67,14 @@ def test_a_user_of_a_database_is_imported_by_its_project_and_instance(google: Dr
     google.imported("sql/user:User", "again", "research/db/ml", **inputs)
     assert google.made["again"][1] == key
     refused("Expecting {project}/{instance}/{name}", google.get, "sql/user:User", "ml")
+
+
+def test_a_member_of_another_project_is_imported_and_names_its_topic_once(google: Driver) -> None:
+    topic = google.create("pubsub/topic:Topic", "t", name="alerts")["id"]
+    inputs: Any = {"topic": topic, "role": "roles/pubsub.publisher", "member": _EVE}
+    key = google.create("pubsub/topicIAMMember:TopicIAMMember", "made", **inputs)["id"]
+    google.config["project"] = "other"
+    form = f"projects/research/topics/alerts roles/pubsub.publisher {_EVE}"
+    inputs["project"] = "research"
+    google.imported("pubsub/topicIAMMember:TopicIAMMember", "again", form, **inputs)
+    assert google.made["again"][1] == key == form.replace(" ", "/")
