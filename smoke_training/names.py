@@ -8,3 +8,5 @@ CONTROL_PORT_OFFSET = 1
 """Above the port of torchrun's rendezvous: node 0's launcher listens there."""
 IAP = "trainstack-iap"
 """MLFLOW_TRACKING_AUTH of a server behind Identity-Aware Proxy: our plug-in for mlflow (`record.gcp.iap`)."""
+FORKED = "SMOKE_FORKED"
+"""Variable of torchrun with the number of ranks to fork, and of forked ranks, whose start has no imports."""

@@ -195,7 +195,9 @@ def kill_schedule(seed: int, world: int) -> KillSchedule:
 def parse(text: str) -> Plan:
     """Read a plan document; DocumentError lists every problem as `path: got value; rule`."""
     document = parsed(text, "plan")
-    values = {**document, "seed": document.get("seed", _derived_seed(document))}
+    # The same seed on every node, and another one for every distinct plan.
+    digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).digest()
+    values = {"seed": int.from_bytes(digest[:4], "big"), **document}
     problems = [] if values.pop("schema", None) == SCHEMA else [f'schema: must be "{SCHEMA}"']
     plan = read(Plan, values, problems)
     problems += _burn_problems(plan) if plan is not None else []
@@ -283,9 +285,3 @@ def local_plan(
         "phases": only,
     }
     return parse(json.dumps(document))
-
-
-def _derived_seed(document: Mapping[str, object]) -> int:
-    """Return a seed that is the same on every node and different for every distinct plan."""
-    digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).digest()
-    return int.from_bytes(digest[:4], "big")

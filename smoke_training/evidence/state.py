@@ -90,3 +90,4 @@ class Resume(Record):
     mttr_seconds: float
     ranks: tuple[RankResume, ...]
     committed: int | None = None  # the newest step committed before the kill; later than resumed_from if torn
+    imports: bool = True  # whether mttr_seconds includes imports: ranks forked on CPUs have none

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from smoke_training.expected import lookup
-from smoke_training.expected.lookup import FigureQuery, KnownFigures, NoFigure
+from smoke_training.expected.lookup import FigureQuery, NoFigure
 from smoke_training.expected.tables import FigureTables
 from smoke_training.fabric import Fabric
 from smoke_training.formulae.bandwidth import ALL_REDUCE
@@ -138,7 +138,9 @@ def reference(
                 question = replace(_question(plan, shape, name, size), collnet=collnet)
                 cell = lookup.look_up(tables, question)
                 if not isinstance(cell, NoFigure):
-                    found = _published(size, cell, limits)
+                    # Limits are shares of the lowest figure; the expected value is the typical one.
+                    found = _firm(size, cell.lowest.value, cell.lowest.kind, cell.source, limits)
+                    found = replace(found, expected=replace(found.expected, value=cell.typical))
                     ring = ring_instead(tables, plan, setting, name, algorithms.get(size))
                     return found if ring is None else _above_ring(found, ring, shape)
         largest = lookup.look_up(tables, _question(plan, shape, name, max(sizes)))
@@ -255,12 +257,6 @@ def accepted_instead(
     if accepted is None or value is None or found.expected.floor is not None:
         return found
     return _firm(found.size, value, "baseline", accepted.text, found.bounds)
-
-
-def _published(size: int, cell: KnownFigures, limits: tuple[BandwidthBound, ...]) -> CollectiveReference:
-    """Limits are shares of the lowest figure; the expected value is the typical one."""
-    found = _firm(size, cell.lowest.value, cell.lowest.kind, cell.source, limits)
-    return replace(found, expected=replace(found.expected, value=cell.typical))
 
 
 def _declared(

@@ -64,8 +64,9 @@ def whole(root: Path) -> dict[int, float]:
     for step in steps(root):
         folder = step_folder(root, step)
         promised = mark_in(folder)
-        if promised and not any(
-            _lacks(folder, name, size) for name, size in _sizes(folder, promised).items()
+        if promised and all(
+            (folder / name).is_file() and size in (None, (folder / name).stat().st_size)
+            for name, size in _sizes(folder, promised).items()
         ):
             found[step] = _when(folder)
     return found
@@ -113,11 +114,6 @@ def prune(root: Path, retention: Retention) -> list[int]:
 def _sweep(root: Path) -> None:
     for gone in root.glob(f"{_GONE}*"):
         shutil.rmtree(gone, ignore_errors=True)
-
-
-def _lacks(folder: Path, name: str, size: int | None) -> bool:
-    path = folder / name
-    return not path.is_file() or (size is not None and path.stat().st_size != size)
 
 
 def _sizes(folder: Path, promised: Mapping[str, str]) -> dict[str, int | None]:

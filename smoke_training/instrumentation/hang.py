@@ -7,6 +7,7 @@ group is made. Untested with NCCL.
 """
 
 import json
+import math
 import threading
 import time
 import warnings
@@ -83,7 +84,7 @@ class HangWatch(threading.Thread):
         super().__init__(name="smoke-training-hang", daemon=True)
         self.beat = time.monotonic()  # written by the loop; infinite while it may take any time
         self._limit_s, self._peers, self._step, self._report = limit_s, peers, step, report
-        self._done = threading.Event()
+        self.watches, self._done = limit_s < math.inf and peers.world > 1, threading.Event()
 
     def stop(self) -> None:
         """Stop looking."""
@@ -117,13 +118,10 @@ class HangWatch(threading.Thread):
                 if isinstance(sent, dict) and sent["step"] >= step - 1:
                     traces[other] = sent["trace"]
             time.sleep(0.2)
-        texts = reading(traces, self._peers.world) if rank == 0 else _own_words(own)
+        waits = ", ".join(item["what"] for item in own.values() if item["waits"])
+        texts = [f"this rank waits in {waits or 'no recorded collective'}"]
+        texts = reading(traces, self._peers.world) if rank == 0 else texts
         self._report(step, self._limit_s, texts)
-
-
-def _own_words(trace: Trace) -> Sequence[str]:
-    waits = [item["what"] for item in trace.values() if item["waits"]]
-    return [f"this rank waits in {', '.join(waits) or 'no recorded collective'}"]
 
 
 def _ranks(ranks: Sequence[int]) -> str:

@@ -30,16 +30,7 @@ Pending = Callable[[], list[StepTimes]]
 """Return the times of some steps; may wait for the device."""
 
 
-class _Marks:
-    _section: int
-
-    @property
-    def section(self) -> int:
-        """The current section."""
-        return self._section
-
-
-class HostMarks(_Marks):
+class HostMarks:
     """Wall seconds of the calling thread."""
 
     def __init__(self) -> None:
@@ -48,14 +39,14 @@ class HostMarks(_Marks):
 
     def begin(self) -> None:
         """Discard the time before the first step."""
-        self._spent, self._section = [0.0] * 5, OTHER
+        self._spent, self.section = [0.0] * 5, OTHER
         self._at = self._began = time.perf_counter()
 
     def enter(self, section: int) -> int:
         """Begin a section and end the one before, which is returned."""
-        now, before = time.perf_counter(), self._section
+        now, before = time.perf_counter(), self.section
         self._spent[before] += now - self._at
-        self._section, self._at = section, now
+        self.section, self._at = section, now
         return before
 
     def end_step(self) -> None:
@@ -76,7 +67,7 @@ Events = list[tuple[int, "torch.cuda.Event"]]
 """Sections of the device with their start events; the last one is the end of the step."""
 
 
-class DeviceMarks(_Marks):
+class DeviceMarks:
     """Events on the current stream of the current CUDA device.
 
     A section lasts from when the device reaches its first event until it reaches the next section's. Host
@@ -91,13 +82,14 @@ class DeviceMarks(_Marks):
 
     def begin(self) -> None:
         """Discard the time before the first step."""
-        self._section, self._events = DATA, [(DATA, self._now())]
+        self.section, self._events = DATA, [(DATA, self._now())]
 
     def enter(self, section: int) -> int:
         """Begin a section and end the one before, which is returned; no event inside of a captured graph."""
-        before = self._section
-        if section != before and not _capturing():
-            self._section = section
+        before = self.section
+        capturing = torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+        if section != before and not capturing:
+            self.section = section
             self._events.append((section, self._now()))
         return before
 
@@ -105,7 +97,7 @@ class DeviceMarks(_Marks):
         """End a step and begin the next one."""
         last = DATA, self._now()  # a step begins with the request for its batch
         self._ended.append([*self._events, last])
-        self._section, self._events = DATA, [last]
+        self.section, self._events = DATA, [last]
 
     def take(self) -> Pending:
         """Return the steps since the last call."""
@@ -140,7 +132,3 @@ def _resolved(events: Events) -> StepTimes:
 
 def _event() -> "torch.cuda.Event":
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-
-
-def _capturing() -> bool:
-    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()

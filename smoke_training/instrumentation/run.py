@@ -116,10 +116,8 @@ class InstrumentedRun(Generic[Batch]):
         self._marks: HostMarks | DeviceMarks = DeviceMarks() if on_device else HostMarks()
         self._waits, self._counted = Waits(self._marks), 0
         self._tokens: Callable[[Batch], int] | None = tokens or _tokens
-        self._hang: HangWatch | None = None
-        if hang_s is not None and self._bookkeeper.peers.world > 1:
-            peers, report = self._bookkeeper.peers, self._bookkeeper.hung
-            self._hang = HangWatch(hang_s, peers, lambda: self.step, report)
+        peers, report = self._bookkeeper.peers, self._bookkeeper.hung
+        self._hang = HangWatch(hang_s or math.inf, peers, lambda: self.step, report)
         self._overlaps = any(isinstance(module, DistributedDataParallel) for module in self._models)
         self._trained = [p for p in parameters if p.requires_grad and p.is_leaf]
         self._handles: list[RemovableHandle] = []
@@ -165,7 +163,7 @@ class InstrumentedRun(Generic[Batch]):
         self._waits.start()
         self._bookkeeper.start()
         self._active = True
-        if self._hang is not None:
+        if self._hang.watches:
             self._hang.start()
         return self
 
@@ -181,8 +179,7 @@ class InstrumentedRun(Generic[Batch]):
         self._waits.stop()
         if os.getpid() != self._pid:  # a forked process that leaves has none of these threads
             return
-        if self._hang is not None:
-            self._hang.stop()
+        self._hang.stop()
         self._hand_over()
         self._bookkeeper.stop()
         self._keeper.stop(failed=kind is not None)
@@ -230,15 +227,13 @@ class InstrumentedRun(Generic[Batch]):
         if not (self._notified or self._bookkeeper.peers.rank or os.environ.get("RANK", "0") != "0"):
             self._bookkeeper.complain(f"{missing}: {lost}; {use}")
         self._notified = True
-        if self._hang is not None:
-            self._hang.beat = math.inf  # it would take the loop for a hang
+        self._hang.beat = math.inf  # it would take the loop for a hang
 
     def _end_step(self) -> None:
         if not self._active or os.getpid() != self._pid:  # cleaned up after the `with` statement, or forked
             return
         self._marks.end_step()
-        if self._hang is not None:
-            self._hang.beat = time.monotonic()
+        self._hang.beat = time.monotonic()
         if self.step % self._every == 0:
             self._hand_over()
 
@@ -280,14 +275,12 @@ class InstrumentedRun(Generic[Batch]):
     @contextmanager
     def _timed(self) -> Iterator[None]:
         before = self._marks.enter(CHECKPOINT)
-        if self._hang is not None:
-            self._hang.beat = math.inf  # storage may take any time
+        self._hang.beat = math.inf  # storage may take any time
         try:
             yield
         finally:
             self._marks.enter(before)
-            if self._hang is not None:
-                self._hang.beat = time.monotonic()
+            self._hang.beat = time.monotonic()
 
     def _enters(self, section: int) -> Callable[..., None]:
         def hook(*_: object) -> None:

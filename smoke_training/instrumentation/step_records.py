@@ -77,6 +77,7 @@ class Bookkeeper(threading.Thread):
         self._gpu = _gpu(models)
         self._window = 0
         self._work: queue.SimpleQueue[Window | None] = queue.SimpleQueue()
+        self.hand_over: Callable[[Window], None] = self._work.put
 
     def stop(self) -> None:
         """Evaluate the remaining windows; gives up after FLUSH_S, so that training can end."""
@@ -84,10 +85,6 @@ class Bookkeeper(threading.Thread):
         self.join(FLUSH_S)
         if self.is_alive():
             self.complain(f"the last records were not written within {FLUSH_S:.0f} s")
-
-    def hand_over(self, window: Window) -> None:
-        """Queue the steps of a window."""
-        self._work.put(window)
 
     def run(self) -> None:
         """Evaluate windows until `stop`."""

@@ -57,7 +57,10 @@ def tags(result: Result) -> dict[str, str]:
         "trainstack.regressed": ", ".join(result["regressed"]) or "none",
         RUN_ID: result["run_id"],
     }
-    return _texts(wanted) | _baseline_tags(result)
+    offered = accepted.offered(result)
+    found = {} if offered is None else baseline_tags(offered)
+    mark = _yes(bool(found) and result["baseline"]["accepted"])
+    return {**_texts(wanted), ACCEPTED: mark, **found}
 
 
 _PLANNED = (
@@ -68,12 +71,6 @@ _PLANNED = (
 
 def _texts(values: Mapping[str, object]) -> dict[str, str]:
     return {key: "unknown" if value is None else str(value)[:TEXT_LIMIT] for key, value in values.items()}
-
-
-def _baseline_tags(result: Result) -> dict[str, str]:
-    offered = accepted.offered(result)
-    tags = {} if offered is None else baseline_tags(offered)
-    return {ACCEPTED: _yes(bool(tags) and result["baseline"]["accepted"]), **tags}
 
 
 def baseline_tags(known: RunBaseline) -> dict[str, str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from smoke_training import files
 from smoke_training import plan as plans
 from smoke_training.evidence.world import LauncherPreflight
+from smoke_training.names import FORKED
 from smoke_training.plan import Plan
 from smoke_training.runtime import facts, flight_recorder, heartbeat, host, processes
 from smoke_training.runtime.control.session import NodeReport
@@ -207,6 +208,7 @@ class LocalRanks:
         }
         if self.preflight.device == "cpu":
             kept["OMP_NUM_THREADS"] = "1"
+            kept[FORKED] = str(self.preflight.ranks * (1 + int("resume" in self.plan.chosen_phases)))
             if host.is_loopback(self.place.master_addr):
                 kept["GLOO_SOCKET_IFNAME"] = LOOPBACK
             elif ":" in self.place.master_addr and (name := host.interface_to(self.place.master_addr)):

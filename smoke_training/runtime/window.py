@@ -7,7 +7,6 @@ import ctypes
 import os
 import statistics
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 from smoke_training import files
@@ -114,6 +113,7 @@ class WindowReader:
     def read(self, seconds: float) -> MachineWindow:
         """Return the disturbances since this reader was created."""
         gpu = [look.mhz for look in self._looks if look.mhz is not None]
+        reasons = Counter(reason for look in self._looks for reason in look.reasons)
         return MachineWindow(
             steal_share=host.share("steal", self._ticks, host.cpu_ticks()),
             cpu_pressure=_pressure_share(self._pressure, cpu_pressure_seconds(), seconds - self._began),
@@ -121,14 +121,8 @@ class WindowReader:
             throttled_seconds=self._throttled if self._counted else None,
             cpu_mhz=sum(self._mhz) / len(self._mhz) if self._mhz else None,
             gpu_mhz=statistics.median(gpu) if gpu else None,
-            clock_reasons=_usual_reasons(self._looks),
+            clock_reasons=tuple(reason for reason, count in reasons.items() if 2 * count > len(self._looks)),
         )
-
-
-def _usual_reasons(looks: Sequence[GpuClock]) -> tuple[str, ...]:
-    """Return the reasons found by more than half of the samples: an occasional one costs little."""
-    counts = Counter(reason for look in looks for reason in look.reasons)
-    return tuple(reason for reason, count in counts.items() if 2 * count > len(looks))
 
 
 def _driver(uuid: str | None) -> Nvml | None:

@@ -44,7 +44,9 @@ def bounds(count: float, z: float) -> tuple[float, float]:
     if count < 0:
         raise ValueError(f"a count cannot be {count}")
     if count > EXACT_UP_TO:
-        return _byar(count, z)
+        more = count + 1
+        low = count * (1 - 1 / (9 * count) - z / (3 * math.sqrt(count))) ** 3
+        return low, more * (1 - 1 / (9 * more) + z / (3 * math.sqrt(more))) ** 3
     tail, most = 0.5 * math.erfc(z / math.sqrt(2)), 10 * count + 100
     high = bisect(lambda mean: _at_most(math.ceil(count), mean) <= tail, most)
     if count < 1:
@@ -91,12 +93,6 @@ def rate(events: Sequence[int], exposures: Sequence[int], z: float) -> Rate:
         dispersion=spread,
         answer=answer,
     )
-
-
-def _byar(count: float, z: float) -> tuple[float, float]:
-    more = count + 1
-    low = count * (1 - 1 / (9 * count) - z / (3 * math.sqrt(count))) ** 3
-    return low, more * (1 - 1 / (9 * more) + z / (3 * math.sqrt(more))) ** 3
 
 
 def _at_most(count: int, mean: float) -> float:

@@ -12,12 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from smoke_training.runtime import processes
 from tests.faults import network, system
 from tests.faults.injector import Injector, InjectorError
 from tests.faults.network import MANAGEMENT, Place, Wires
 from tests.faults.outcome import Outcome, json_lines, read_json, text
 from tests.faults.system import Group, LabError
+from tests.smoke_training.jobs import ranks_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MASTER_PORT = 29500
@@ -81,13 +81,7 @@ class Run:
 
     def ranks(self) -> dict[int, int]:
         """Pid of every rank that lives now, by rank."""
-        found = {}
-        for node in self.lab.nodes:
-            for pid in node.group.pids():
-                environment = processes.environment_of(pid)
-                if "RANK" in environment and "TORCHELASTIC_RESTART_COUNT" in environment:
-                    found[int(environment["RANK"])] = pid
-        return found
+        return ranks_of([pid for node in self.lab.nodes for pid in node.group.pids()])
 
 
 @dataclass

@@ -101,19 +101,25 @@ def test_a_wrong_gradient_is_one_ranks_own_in_every_so_many_passes(lab: Lab) -> 
 
 
 def test_the_plugins_do_nothing_outside_the_rank_they_are_meant_for() -> None:
-    fault = '{"kind": "corrupt", "rank": 1, "proof": "/nowhere", "every": 1, "mask": null}'
-    script = "import sys; print([type(f).__name__ for f in sys.meta_path].count('Finder'))"
-    counts = []
-    for environment in ({"RANK": "0", "TORCHELASTIC_RESTART_COUNT": "0"}, {"RANK": "1"}, {}):
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            env={**os.environ, "PYTHONPATH": str(plugin_path("rank")), "TSLAB_FAULT": fault, **environment},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        counts.append(done.stdout.strip())
-    assert counts == ["0", "0", "0"]
+    fault = '{"kind": "corrupt", "rank": 1, "proof": "/dev/null", "every": 1, "mask": null, "least_bytes": 8}'
+    script = """
+import os, torch, torch.distributed as dist
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+for environment in ({"RANK": "0", "TORCHELASTIC_RESTART_COUNT": "0"}, {"RANK": "1"}, {},
+                    {"RANK": "1", "TORCHELASTIC_RESTART_COUNT": "0"}):
+    os.environ.update(environment)
+    buffer = torch.ones(9, dtype=torch.int64)
+    dist.all_reduce(buffer)
+    print(int(buffer.sum()), end=" ")
+    for name in environment:
+        del os.environ[name]
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(plugin_path("rank")), "TSLAB_FAULT": fault},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == ["9", "9", "9", "8"]
 
 
 @pytest.mark.parametrize("how", ["truncated", "flipped"])

@@ -55,6 +55,8 @@ def test_a_quota_that_slows_nothing_is_refused(lab: Lab) -> None:
 
 RANK = """
 import time
+from smoke_training.runtime import heartbeat
+heartbeat.own().phase("world")
 print('{"event": "measured", "what": "world"}', flush=True)
 time.sleep(60)
 """
@@ -64,7 +66,9 @@ time.sleep(60)
 def test_a_signal_reaches_the_rank_it_is_meant_for(lab: Lab, number: signal.Signals) -> None:
     fault = Signal(rank=1, number=number, after="world", delay_s=0.1)
     lab.output_of(0).write_text("")
-    ranks = [stand_in(lab, n, RANK, RANK=str(n), TORCHELASTIC_RESTART_COUNT="0") for n in range(lab.size)]
+    hearts = lab.home / f"hearts-{number}"
+    hearts.mkdir()
+    ranks = [stand_in(lab, n, RANK, RANK=str(n), SMOKE_HEARTBEATS=str(hearts)) for n in range(lab.size)]
     try:
         run = run_of(lab)
         fault.watch(run)

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import jsonschema
 from infra.launchers import bundle as zipped
 from smoke_training import evidence
 from smoke_training.evidence import Evidence
-from smoke_training.runtime import processes
+from smoke_training.runtime import heartbeat, processes
 from smoke_training.verdict_record import readable
 from tests.smoke_training.result_schema import RESULT_SCHEMA
 from tests.smoke_training.samples import document
@@ -33,6 +33,14 @@ def bundle(folder: Path) -> Path:
     found = folder / "smoke_training.zip"
     found.write_bytes(zipped.shipped().content)
     return found
+
+
+def ranks_of(pids: Collection[int]) -> dict[int, int]:
+    """Process of every rank among these that has sent a heartbeat, by rank."""
+    folders = {processes.environment_of(pid).get(heartbeat.FOLDER) for pid in pids} - {None}
+    paths = [path for folder in folders for path in sorted(Path(str(folder)).glob("rank-*"))]
+    beats = {path: beat for path in paths if (beat := heartbeat.read(path)) is not None}
+    return {int(path.name.split("-")[1]): beat.pid for path, beat in beats.items() if beat.pid in pids}
 
 
 @dataclass
@@ -128,7 +136,8 @@ class Job:
         return found
 
     def ranks(self, rank: int) -> list[int]:
-        return [pid for pid in self.processes() if processes.environment_of(pid).get("RANK") == str(rank)]
+        found = ranks_of(self.processes())
+        return [found[rank]] if rank in found else []
 
     def measured(self, kind: str) -> bool:
         """Whether rank 0 has delivered evidence of a kind."""

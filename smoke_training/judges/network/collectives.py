@@ -350,9 +350,8 @@ def _row(sweep: Collective, size: int, setting: RunSetting) -> dict[str, object]
 
 
 def _fit(sweep: Collective) -> Mapping[str, object]:
-    points = [
-        (s, statistics.median(t[warm_up(t) :])) for s, t in zip(sweep.sizes, sweep.seconds, strict=True)
-    ]
+    rows = zip(sweep.sizes, sweep.seconds, strict=True)
+    points = [(size, statistics.median(times[warm_up(times) :])) for size, times in rows]
     if len(points) < 2:
         return {}
     fit = fit_alpha_beta(points)

@@ -115,6 +115,7 @@ def _check(
         status = Verdict.FAIL if culprits else Verdict.INCONCLUSIVE if doubts else Verdict.PASS
         if least < PROVEN:
             status, culprits = Verdict.INCONCLUSIVE, []
+    reasons = [f"{item.cause}, {item.evidence[0]}" for item in culprits[:1]]
     return Check(
         status=status,
         measured=Measured(
@@ -143,7 +144,7 @@ def _check(
         ),
         zone=(ABSENT, PROVEN),
         culprits=tuple(culprits),
-        message=_message(plan, status, record, shares, _reasons(culprits) or doubts),
+        message=_message(plan, status, record, shares, reasons or doubts),
         next_action=_action(status, culprits),
     )
 
@@ -269,10 +270,6 @@ def _ratio(node: NodeTraffic) -> float | None:
     if not node.segments or node.retransmitted is None:
         return None
     return (node.retransmitted - (node.spurious or 0)) / node.segments
-
-
-def _reasons(culprits: Sequence[Culprit]) -> list[str]:
-    return [f"{item.cause}, {item.evidence[0]}" for item in culprits[:1]]
 
 
 def _message(

@@ -106,6 +106,7 @@ def recovery(_plan: Plan, found: Evidence) -> Check:
                 "killed_at_step": outcome.killed_at_step,
                 "resumed_from": outcome.resumed_from,
                 "victim": outcome.victim,
+                "imports": outcome.imports,
             },
         ),
         expected=Expected(

@@ -164,6 +164,9 @@ class Rounds:
                     break
         if not self.broken and self.tally.cells() and len(arena.nodes) > ALONE_AT_MOST:
             self._measure_accused_alone()
+        kind, ports = "tcp" if arena.sockets else "efa", counters.ports().values()
+        resent = any(port.retransmitted is not None for port in ports)
+        counted = counters.tcp() is not None if arena.sockets else resent
         return Tournament(
             phase=phase,
             nodes=arena.nodes,
@@ -172,7 +175,7 @@ class Rounds:
             streams=arena.streams,
             message_bytes=self.usual,
             seconds=time.monotonic() - began,
-            counter=_counter(arena),
+            counter=kind if counted else "none",
             cells=self.tally.cells(),
             broken=tuple(self.broken),
         )
@@ -240,9 +243,3 @@ class Rounds:
         tally = CellTally()
         tally.add(halves)
         return halves, {(cell.sender, cell.receiver): cell.gbit_s[0] for cell in tally.cells()}
-
-
-def _counter(arena: Arena) -> str:
-    if arena.sockets:
-        return "tcp" if counters.tcp() is not None else "none"
-    return "efa" if any(port.retransmitted is not None for port in counters.ports().values()) else "none"

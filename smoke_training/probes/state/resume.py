@@ -18,6 +18,7 @@ from smoke_training.evidence import Record
 from smoke_training.evidence.state import Damage, Integrity, RankResume, ReferenceRun, Resume
 from smoke_training.evidence.world import StoppedEarly
 from smoke_training.files import write_durably
+from smoke_training.names import FORKED
 from smoke_training.plan import NEXT_STEPS, KillSchedule, kill_schedule
 from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
@@ -162,6 +163,7 @@ def _resumed(context: ProbeContext, kept: CheckpointStore) -> Iterator[Record]:
         every=schedule.every,
         # The clock of the kill is the victim's node's: only its own rank can subtract it.
         mttr_seconds=group.gather(mttr)[killed["rank"]],
+        imports=FORKED not in os.environ,
         ranks=tuple(ranks),
     )
 

@@ -59,6 +59,7 @@ def test_a_healthy_job_passes_after_a_kill_and_a_proven_resume(
     schedule, recovery = result["fingerprint"]["kill_schedule"], check(result, "resume.recovery")["measured"]
     assert recovery["detail"]["victim"] == schedule["victim"]
     assert recovery["detail"]["killed_at_step"] >= schedule["step"]
+    assert recovery["detail"]["imports"] is False
     assert check(result, "checkpoint.torn_refused")["measured"]["n"] >= 10
     assert check(result, "training.loss_parity")["measured"]["value"] <= 1e-10
     assert check(result, "collective.all_reduce")["measured"]["detail"]["sweep"][0]["size_bytes"] == 1024

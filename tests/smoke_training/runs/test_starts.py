@@ -12,12 +12,15 @@ import pytest
 
 HERE = Path(__file__).resolve().parents[3]
 DIES = """\
-import os, signal, time
-how = dict(item.split(":") for item in os.environ.get("DIES", "").split(",") if item)
-how = how.get(os.environ.get("RANK"))
-if how and "TORCHELASTIC_RUN_ID" in os.environ:
-    time.sleep(0.5)  # the other ranks have sent heartbeats
-    os.kill(os.getpid(), -int(how)) if int(how) < 0 else os._exit(int(how))
+import os, signal, sys, time
+sys.modules.update(dict.fromkeys(filter(None, os.environ.get("MISSING", "").split(","))))
+dies = dict(item.split(":") for item in os.environ.get("DIES", "").split(",") if item)
+def die(event, _):
+    how = dies.get(os.environ.get("RANK")) if event == "ctypes.dlopen" else None
+    if how:  # in `die_with_parent`, before the first heartbeat
+        time.sleep(0.5)  # the other ranks have sent heartbeats
+        os.kill(os.getpid(), -int(how)) if int(how) < 0 else os._exit(int(how))
+sys.addaudithook(die)
 """
 
 
@@ -50,6 +53,17 @@ def test_a_rank_that_dies_before_its_first_heartbeat_is_named_and_no_other(
     assert not any(f"rank {other}" in first["message"] for other in others)
     (log,) = tmp_path.glob("smoke-*/node-0/torchrun.log")
     assert str(log.parent) in output
+
+
+def test_a_module_that_is_missing_is_the_reason_and_accuses_no_rank(tmp_path: Path) -> None:
+    code, output = run(
+        tmp_path, "--ranks", "2", "--out", "result.json", MISSING="smoke_training.probes.group"
+    )
+    checks = json.loads((tmp_path / "result.json").read_text())["checks"]
+    first = next(check for check in checks if check["id"] == "run.completed")
+    assert code == 3, output
+    assert "rank 0 broke in phase start: ModuleNotFoundError: import of smoke_training" in first["message"]
+    assert not any(check["culprits"] for check in checks)
 
 
 def test_a_result_goes_into_a_pipe_and_nothing_is_written_beside_it(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 TSLAB_FAULT is JSON: {"kind": "corrupt" | "nan" | "miscount", "rank": R, "proof": FILE, ...}. Every time the
 fault bites, one line is appended to FILE. The product neither knows this file nor offers a hook for it: torch
-itself is wrapped when the rank imports it.
+itself is wrapped when the rank, or the process that it is forked from, imports it.
 """
 
 import importlib.abc
@@ -18,6 +18,11 @@ from typing import Any
 WORD = 8  # bytes of an int64
 
 
+def here(fault: dict[str, Any]) -> bool:
+    """Report whether this process is the rank that the fault is meant for; a forked one learns it late."""
+    return "TORCHELASTIC_RESTART_COUNT" in os.environ and os.environ.get("RANK") == str(fault["rank"])
+
+
 def bitten(fault: dict[str, Any], what: str) -> None:
     """Leave one line of proof."""
     with open(fault["proof"], "a") as stream:  # noqa: PTH123 - nothing may be imported here that the rank has not
@@ -29,7 +34,8 @@ def corrupt(module: ModuleType, fault: dict[str, Any]) -> None:
     original, calls = module.all_reduce, [0]
 
     def all_reduce(tensor: Any, *arguments: Any, **options: Any) -> Any:
-        if str(tensor.dtype) == "torch.int64" and tensor.numel() * WORD >= fault["least_bytes"]:
+        counted = str(tensor.dtype) == "torch.int64" and tensor.numel() * WORD >= fault["least_bytes"]
+        if counted and here(fault):
             calls[0] += 1
             if calls[0] % fault["every"] == 0:
                 place = tensor.numel() // 3
@@ -66,6 +72,8 @@ def spoil(
 
     def initialise(model: Any, *arguments: Any, **options: Any) -> None:
         original(model, *arguments, **options)
+        if not here(fault):
+            return
         parameters = [item for item in model.named_parameters() if item[1].requires_grad]
         name, parameter = parameters[fault["parameter"] % len(parameters)]
         passes = [0]
@@ -125,10 +133,9 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 def main() -> None:
-    """Arm the fault in the rank it is meant for."""
+    """Arm the fault, which bites in the rank it is meant for."""
     fault = json.loads(os.environ.get("TSLAB_FAULT", "{}"))
-    in_rank = "TORCHELASTIC_RESTART_COUNT" in os.environ and os.environ.get("RANK") == str(fault.get("rank"))
-    if in_rank:
+    if fault:
         module, change = FAULTS[fault["kind"]]
         sys.meta_path.insert(0, Finder(module, lambda found: change(found, fault)))
 

@@ -84,8 +84,10 @@ def test_nothing_is_left_on_the_storage(healthy: tuple[Job, str]) -> None:
 # A rank of the first attempt that never ends by itself, as one that waits in NCCL for a peer that is gone.
 ENDLESS = """
 import os, time
-if os.environ.get("TORCHELASTIC_RESTART_COUNT") == "0" and "RANK" in os.environ:
-    os._exit = lambda status: time.sleep(3600)
+leave = os._exit
+os._exit = lambda status: (
+    time.sleep(3600) if os.environ.get("TORCHELASTIC_RESTART_COUNT") == "0" else leave(status)
+)
 """
 
 
