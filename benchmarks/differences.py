@@ -1,12 +1,13 @@
 """Agreement of the emulated providers with real ones on what a change of one property does.
 
-    .venv/bin/python benchmarks/differences.py [--write] [--products CHECKOUT]
+    .venv/bin/python benchmarks/differences.py [--write] [--source CHECKOUT] [--products CHECKOUT]
 
-The judge of AWS is Terraform's AWS provider, where it is on this machine: in the folder that Terraform's
-settings or `TF_PLUGIN_FOLDER` name, /opt/tf-plugins without. It is asked for its plan by the protocol of
-`terraform plan`, for pairs of configurations of every type that both know: a property changed, left out,
-stated as the cloud has it, added. The judge of Google Cloud are the product files of a checkout of
-GoogleCloudPlatform/magic-modules.
+The judge of AWS is the source of Terraform's AWS provider in a checkout. Without one it is the provider
+itself where it is on this machine, in the folder that Terraform's settings or `TF_PLUGIN_FOLDER` name
+(/opt/tf-plugins without): it is asked for its plan by the protocol of `terraform plan`, for pairs of
+configurations of every type that both know: a property changed, left out, stated as the cloud has it,
+added. The facts of the rehearsal come from such plans, so only the source is a judge of its own. The judge
+of Google Cloud are the product files of a checkout of GoogleCloudPlatform/magic-modules.
 
 `--write` stores the pairs of the types of `tests/rehearsal/differences`. Without a judge a line says so.
 """
@@ -22,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.compared import source_schemas  # noqa: E402
 from benchmarks.compared.product_files import verdicts  # noqa: E402
 from rehearsal.aws.table import TABLE as AWS  # noqa: E402
 from rehearsal.core.emulation.table import Table  # noqa: E402
@@ -81,6 +83,19 @@ def of_aws(provider: TerraformProvider, schemas: Schemas, types: dict[str, str])
                 yield Pair(token, path, kind, verdict)
 
 
+def of_aws_source(checkout: Path, schemas: Schemas, types: dict[str, str]) -> Iterator[Pair]:
+    """The pairs of each type, judged by the provider's source."""
+    tokens: dict[str, list[str]] = {}
+    for token, name in types.items():
+        tokens.setdefault(name, []).append(token)
+    for name, steps, kinds in source_schemas.verdicts(checkout):
+        for token in tokens.get(name, ()):
+            schema = schemas.resource(f"aws:{token}")
+            path = sdk_path(schema, steps) if schema else None
+            if schema is not None and path is not None and _differ(schema, path):
+                yield from (Pair(token, path, kind, verdict) for kind, verdict in kinds.items())
+
+
 def of_gcp(checkout: Path, schemas: Schemas, types: dict[str, str]) -> Iterator[Pair]:
     """The pairs of each type, judged."""
     tokens = {name: token for token, name in types.items()}
@@ -124,10 +139,19 @@ def _types(table: Table) -> dict[str, str]:
     return {token: table.changes.terraform(token) for token in table.changes.tokens}
 
 
+def _sample(judged: list[Pair], package: str) -> set[str]:
+    """The types of the tables, and every fifth other one."""
+    tokens = sorted({one.token for one in judged})
+    rows = {"aws": AWS, "gcp": GCP}[package].rows
+    emulated = [token for token in tokens if f"{package}:{token}" in rows]
+    return {*emulated, *[token for token in tokens if token not in emulated][::5]}
+
+
 def main() -> None:
     """Print the agreement of each provider; store the pairs of tests where asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--source", type=Path)
     parser.add_argument("--products", type=Path)
     parser.add_argument("--shown", type=int, default=40)
     options = parser.parse_args()
@@ -139,7 +163,12 @@ def main() -> None:
         }
         found: dict[str, tuple[str, list[Pair]]] = {}
         provider = binary()
-        if provider is None:
+        if options.source is not None:
+            commit, date = revision(options.source)
+            name = f"source of the AWS provider at {commit[:8]} ({date})"
+            types = _types(AWS)
+            found["aws"] = (name, list(of_aws_source(options.source, schemas["aws"], types)))
+        elif provider is None:
             print("skipped: no AWS provider of Terraform's on this machine (TF_PLUGIN_FOLDER)")
         else:
             with running(provider) as real:
@@ -157,7 +186,9 @@ def main() -> None:
             compare(drivers[package], schemas[package], judged, judge, shown=options.shown)
             if options.write:
                 file = arguments.FOLDER / f"{package}.json"
-                tested = {one.token for one in pairs.read(file)[1]}
+                tested = (
+                    {one.token for one in pairs.read(file)[1]} if file.exists() else _sample(judged, package)
+                )
                 pairs.write(file, judge, [one for one in judged if one.token in tested])
         for one in schemas.values():
             one.close()

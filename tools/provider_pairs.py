@@ -103,6 +103,8 @@ class Judge:
         # Attributes whose planned value differs from the state although nothing changed: hashes of a text.
         self.restless = frozenset[str]()
         self._states: dict[str, Any] = {}
+        # Configurations whose creation has no plan: what a plan says of their change may come from that.
+        self._unplanned = set[str]()
         self._forms: dict[str, tuple[str, ...]] = dict(_VALUES.get(kind, {}))
         for _ in range(_TRIES):
             plain = self._filled(self.block, [], None, top=True)
@@ -166,7 +168,7 @@ class Judge:
         if answer is None:
             return ""
         if any(answer.planned.get(name) != prior.get(name) for name in answer.replaces):
-            return "replace"
+            return "" if repr(old) in self._unplanned else "replace"
         return "update" if self._differing(old, new) else "none"
 
     def _differing(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
@@ -185,6 +187,8 @@ class Judge:
         key = repr(given)
         if key not in self._states:
             answer = self._ask(None, given, given)
+            if answer is None:
+                self._unplanned.add(key)
             planned = answer.planned if answer else _with_computed(self.block, given)
             self._states[key] = self._known(self.block, planned)
         return copy.deepcopy(self._states[key])

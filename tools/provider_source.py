@@ -13,6 +13,7 @@ from infra.engine.golang import TOOLS, go
 from tools.value_equality import default_of, kind_of
 
 _FOLDERS = tuple(f"google-beta/{one}" for one in ("services", "verify", "tpgresource", "tpgiamresource"))
+_AWS_FOLDERS = (":(glob)internal/**/*.go", ":(glob)names/*.go")
 DECREASES = (
     "compute.IsDiskShrinkage",
     "compute.IsShrinkageIpCidr",
@@ -33,6 +34,7 @@ class Attribute:
     """Whether a program may give it."""
     computed: bool
     replaces: bool
+    required: bool = False
     may: bool = False
     """Whether it replaces the resource on a condition."""
     lower: bool = False
@@ -86,11 +88,12 @@ def unpack(checkout: Path, folders: Iterable[str], into: Path) -> None:
     subprocess.run(["tar", "x", "-C", str(into)], input=packed, check=True)
 
 
-def all_types(checkout: Path, types: Iterable[str] = ()) -> dict[str, Any]:
+def all_types(checkout: Path, types: Iterable[str] = (), *, package: str = "gcp") -> dict[str, Any]:
     """The provider's schema of each type, or of `types`, by the provider's name."""
+    folders, root = (_FOLDERS, "google-beta") if package == "gcp" else (_AWS_FOLDERS, "internal")
     with tempfile.TemporaryDirectory() as copy:
-        unpack(checkout, _FOLDERS, Path(copy))
-        text = go(TOOLS / "terraform-provider", "run", ".", f"{copy}/google-beta", *types)
+        unpack(checkout, folders, Path(copy))
+        text = go(TOOLS / "terraform-provider", "run", ".", f"{copy}/{root}", *types)
     found: dict[str, Any] = json.loads(text)
     return found
 
@@ -118,6 +121,7 @@ def _of_sdk(node: Mapping[str, Any]) -> Attribute:
         given,
         computed=given and node.get("Computed") is True,
         replaces=node.get("ForceNew") is True,
+        required=node.get("Required") is True,
         is_set=_named(node.get("Type")) == "schema.TypeSet",
         default=default_of(node),
         alike=alike,
@@ -137,6 +141,7 @@ def _of_framework(node: Mapping[str, Any]) -> Attribute:
         given,
         computed=not block and node.get("Optional") is True and node.get("Computed") is True,
         replaces=any(_REPLACES.search(one) for one in modifiers),
+        required=node.get("Required") is True,
         may=any(_MAY_REPLACE.search(one) and not _REPLACES.search(one) for one in modifiers),
         is_set=kind.startswith("Set"),
         default=default_of(node),

@@ -95,7 +95,7 @@ func (found *files) declare(one *ast.FuncDecl) {
 		found.inits = append(found.inits, one)
 	}
 	for _, mark := range []string{`@SDKResource("`, `@FrameworkResource("`} {
-		if _, rest, ok := strings.Cut(one.Doc.Text(), mark); ok {
+		for _, rest := range strings.Split(one.Doc.Text(), mark)[1:] {
 			name, _, _ := strings.Cut(rest, `"`)
 			found.marked[name] = one
 		}
