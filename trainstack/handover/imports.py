@@ -11,17 +11,15 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from rehearsal.aws import table as aws
 from rehearsal.core.emulation.import_ids import import_ids
 from rehearsal.core.emulation.table import Table
-from rehearsal.gcp import table as gcp
 from trainstack.dossier.architecture.exposure import merged
 from trainstack.dossier.architecture.parts import Row, is_counted, name_of, of_type
 
-_TABLES: Mapping[str, Table] = {"aws": aws.TABLE, "gcp": gcp.TABLE}
 _HELM = "kubernetes:helm.sh/v3:Release"
 
 
@@ -78,7 +76,7 @@ def imports(resources: Sequence[Row], stack: str) -> Imports:
         else:
             known = _terraform(kind)
             name = _unique(name_of(row["urn"], stack), known or kind, taken)
-            table = _TABLES.get(kind.partition(":")[0])
+            table = _emulated(kind.partition(":")[0])
             plain = import_ids(table.row(kind), found, merged(row))[0] if table else found
             tf_id = _kubernetes(row) if kind.startswith("kubernetes:") else plain
             adopted.append(Adopted(row["urn"], kind, name, plain, known, tf_id))
@@ -110,6 +108,12 @@ def _quoted(content: str) -> str:
 @functools.cache
 def _table() -> Mapping[str, Any]:
     return tomllib.loads(Path(__file__).with_name("terraform.toml").read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _emulated(cloud: str) -> Table | None:
+    """The table of an emulated cloud, which has the forms of ids for imports; None for other packages."""
+    return import_module(f"rehearsal.{cloud}.table").TABLE if cloud in _table() else None
 
 
 def _terraform(kind: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic
 from rehearsal.core.emulation.columns import covers
 from rehearsal.core.emulation.differences import PropertyDifference, StateComparison, given_still
 from rehearsal.core.emulation.generic import Forms, plausible
-from rehearsal.core.emulation.import_ids import import_ids, refuse_misformed
+from rehearsal.core.emulation.import_ids import imported
 from rehearsal.core.emulation.naming import auto_name, was_automatic
 from rehearsal.core.emulation.refusals import (
     keep_name,
@@ -227,8 +227,7 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
         """The resource in the state, whichever engine made it; its id where `id` is a short form of it."""
         site, row = self.site(call, inputs), self._row(call)
-        adopted = row.imported and not call.remembered
-        record = self._imported(site, row, id) if adopted else self._get(site, id)
+        record = imported(site, row, id) if row.imported and not call.remembered else self._get(site, id)
         if record is None:
             return None
         inputs, outputs = self._seen(site, record)
@@ -298,19 +297,6 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         found = [one for one in self._state.issued(id) if one.id == id and one.type == site.call.type]
         here = [one for one in found if one.scope == site.scope]
         return next(iter(here or (one for one in found if site.reaches(one))), None)
-
-    def _imported(self, site: S, row: Row, id: str) -> Record | None:
-        """The resource that a program imports. Raises RefusalError for an id of another form."""
-        found = [
-            (record.scope != site.scope, ids.index(id), record.key, record)
-            for record in self._state.find(package=self.package, type=row.token)
-            if record.scope == site.scope or site.reaches(record)
-            if id in (ids := import_ids(row, record.id, record.outputs))
-        ]
-        if not found:
-            refuse_misformed(row, id)
-            return None
-        return min(found)[3]
 
     def _seen(self, site: S, record: Record) -> tuple[Properties, Properties]:
         """Inputs and outputs of a resource that is read; one that no program made has the inputs for one."""

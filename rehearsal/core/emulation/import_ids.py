@@ -4,9 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rehearsal.core.emulation.site import BaseSite
 from rehearsal.core.emulation.table import Row
 from rehearsal.core.emulation.templates import WORD, expand, placeholders_of
-from rehearsal.core.model import RefusalError
+from rehearsal.core.model import Record, RefusalError
 from rehearsal.core.properties import at
 
 
@@ -21,10 +22,22 @@ def import_ids(row: Row, id: str, properties: Mapping[str, Any]) -> list[str]:
     return [expand(one, "", values) for one in whole] or [id]
 
 
-def refuse_misformed(row: Row, id: str) -> None:
-    """Raise RefusalError for an id that the provider cannot take apart."""
+def imported(site: BaseSite, row: Row, id: str) -> Record | None:
+    """The resource that a program imports, or None.
+
+    Raises RefusalError for an id that the provider cannot take apart.
+    """
+    found = [
+        (record.scope != site.scope, ids.index(id), record.key, record)
+        for record in site.state.find(package=site.package, type=row.token)
+        if record.scope == site.scope or site.reaches(record)
+        if id in (ids := import_ids(row, record.id, record.outputs))
+    ]
+    if found:
+        return min(found)[3]
     if row.misformed and not any(re.fullmatch(_pattern(one), id) for one in row.imported):
         raise RefusalError("InvalidImportId", row.misformed.format(value=id))
+    return None
 
 
 def _pattern(template: str) -> str:

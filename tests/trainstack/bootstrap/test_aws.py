@@ -1,7 +1,6 @@
 """The setup of an AWS account: valid by AWS's schemas, and enough for the stacks, not for more."""
 
 import importlib
-import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -11,16 +10,11 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
-from moto.iam.aws_managed_policies import aws_managed_policies_data
 
-from infra.errors import UserError
-from infra.stackspec import StackSpec, load_file
-from rehearsal.aws.rules.documents import IDENTITY
+from infra.stackspec import load_file
 from rehearsal.dataplane.aws.iam_policies import AccessCheck, permits
-from tests.components.recorder import ACCOUNT as MOCKED
 from tests.stacks.composition.composed import deployed
 from tests.stacks.iam import judge
-from tests.stacks.iam.documents import documents as policies
 from tests.test_structure import ROOT
 from tests.trainstack.bootstrap.setup import AGENCY, GITHUB, folder, printed
 from trainstack.bootstrap.aws.preflight_rights import RIGHTS
@@ -266,74 +260,6 @@ def test_roles_of_a_stack_are_for_services_to_which_a_deployer_passes_them(
 
 def listed(value: Any) -> list[Any]:
     return [value] if isinstance(value, str) else [*value]
-
-
-def limits(made: Path) -> dict[str, Any]:
-    """The boundary of the roles that deployers create."""
-    (found,) = (one for name, one in documents(printed(made, *AGENCY)) if name == "RolesBoundary")
-    return dict(json.loads(json.dumps(found).replace('{"Fn::GetAtt": ["StateKey", "Arn"]}', f'"{KEY}"')))
-
-
-def granted(spec: StackSpec) -> Iterator[tuple[str, str]]:
-    """Actions and resources of the roles of a stack, also by policies that AWS manages."""
-    managed = json.loads(aws_managed_policies_data)
-    texts = [one.text.replace(MOCKED, ACCOUNT) for one in policies(spec) if one.type in IDENTITY]
-    for asked in deployed(spec).cloud.asked:
-        name = str(asked.properties.get("policyArn", "")).rpartition("/")[2]
-        if asked.type == "aws:iam/rolePolicyAttachment:RolePolicyAttachment" and name in managed:
-            texts.append(json.dumps(managed[name]["Document"]))
-    for text in texts:
-        for one in json.loads(text)["Statement"]:
-            if one["Effect"] == "Allow":
-                yield from itertools.product(listed(one["Action"]), listed(one["Resource"]))
-
-
-@pytest.mark.parametrize("stack", STACKS)
-def test_the_boundary_of_roles_has_what_they_are_granted_and_no_data_of_others(
-    stack: str, tmp_path: Path
-) -> None:
-    made = folder(tmp_path, stack)
-    boundary = limits(made)
-    passed = {"iam:PassedToService": "sagemaker.amazonaws.com"}
-    found = sorted(set(granted(load_file(stack, made).spec)))
-    assert len(found) > 100
-    assert [one for one in found if not permits([boundary], AccessCheck(*one, passed))] == []
-    for action, resource in (
-        ("s3:GetObject", "arn:aws:s3:::other-data/x"),
-        ("secretsmanager:GetSecretValue", f"arn:aws:secretsmanager:eu-west-1:{ACCOUNT}:secret:other-AbCdEf"),
-        ("rds:DeleteDBCluster", f"arn:aws:rds:eu-west-1:{ACCOUNT}:cluster:other"),
-        ("logs:GetLogEvents", f"arn:aws:logs:eu-west-1:{ACCOUNT}:log-group:/other:log-stream:x"),
-        ("sns:Publish", f"arn:aws:sns:eu-west-1:{ACCOUNT}:other"),
-        ("kms:ScheduleKeyDeletion", KEY.replace("0a0a", "0b0b")), ("kms:Decrypt", KEY),
-        ("dynamodb:GetItem", f"arn:aws:dynamodb:eu-west-1:{ACCOUNT}:table/other"),
-        ("lambda:InvokeFunction", f"arn:aws:lambda:eu-west-1:{ACCOUNT}:function:other"),
-        ("ecr:PutImage", f"arn:aws:ecr:eu-west-1:{ACCOUNT}:repository/other"),
-        ("iam:CreateUser", f"arn:aws:iam::{ACCOUNT}:user/x"), ("s3:ListAllMyBuckets", "*"),
-    ):  # fmt: skip
-        assert not permits([boundary], AccessCheck(action, resource, {})), (action, resource)
-
-
-def test_stacks_of_an_account_are_as_many_as_a_boundary_has_room_for(tmp_path: Path) -> None:
-    made = folder(tmp_path, "small-eks-aws")
-    text = (made / "Pulumi.small-eks-aws.yaml").read_text()
-    for count in range(7):
-        (made / f"Pulumi.small-eks-{count}.yaml").write_text(text)
-    assert len(json.dumps(limits(made), separators=(",", ":"))) <= MOST_CHARACTERS
-    for count in range(7, 20):
-        (made / f"Pulumi.small-eks-{count}.yaml").write_text(text)
-    with pytest.raises(UserError) as refused:
-        limits(made)
-    assert [one.code for one in refused.value.problems] == ["bootstrap-too-many-stacks"]
-
-
-def test_roles_of_a_stack_pass_no_role_of_others(tmp_path: Path) -> None:
-    boundary = limits(folder(tmp_path, "small-aws"))
-    for role, allowed in (("small-aws-node", True), ("administrator", False), ("deployer-small-aws", False)):
-        arn = f"arn:aws:iam::{ACCOUNT}:role/{role}"
-        check = AccessCheck("iam:PassRole", arn, {"iam:PassedToService": "sagemaker.amazonaws.com"})
-        assert permits([boundary], check) is allowed
-        assert not permits([boundary], AccessCheck("iam:PassRole", arn, {"iam:PassedToService": "x"}))
-        assert permits([boundary], AccessCheck("sts:AssumeRole", arn, {})) is allowed
 
 
 def test_the_setup_of_the_state_outlives_the_stack_of_cloudformation(tmp_path: Path) -> None:
