@@ -29,7 +29,7 @@ from smoke_training.instrumentation.marks import (
     StepTimes,
 )
 from smoke_training.instrumentation.retention import Retention, retention
-from smoke_training.instrumentation.step_records import Bookkeeper, Record, TokenCost, Window
+from smoke_training.instrumentation.step_records import Bookkeeper, Record, Window
 from smoke_training.instrumentation.waits import Waits
 from smoke_training.runtime.flight_recorder import OLDER, named
 
@@ -103,13 +103,12 @@ class InstrumentedRun(Generic[Batch]):
         number = isinstance(hang_s, int | float) and not isinstance(hang_s, bool)
         if hang_s is not None and not (number and hang_s > 0):
             raise ValueError(f"hang_s: got {hang_s!r}; must be seconds above 0, or None to look at nothing")
-        self.step = 0
+        self.step, self._losses = 0, list[tuple[int, Tensor]]()
         self._models = [model] if isinstance(model, nn.Module) else list(model)
         self._optimizer, self._loader, self._every = optimizer, loader, every
-        cost = TokenCost(flops_per_token=flops_per_token, peak_tflops=peak_tflops)
         if not os.environ.keys() & {*OLDER, *OLDER.values()}:  # for a process group that is made later
             os.environ.update(named({"TORCH_FR_BUFFER_SIZE": "2000"}))
-        self._bookkeeper = Bookkeeper(self._models, jsonl, on_record, cost)
+        self._bookkeeper = Bookkeeper(self._models, jsonl, on_record, (flops_per_token, peak_tflops))
         self._keeper = CheckpointKeeper(keep or retention(), self._bookkeeper.complain)
         parameters = [parameter for module in self._models for parameter in module.parameters()]
         on_device = bool(parameters) and parameters[0].is_cuda
@@ -239,8 +238,9 @@ class InstrumentedRun(Generic[Batch]):
 
     def _hand_over(self) -> None:
         tokens = None if self._tokens is None else self._counted
-        window = Window(step=self.step, steps=self._marks.take(), tokens=tokens, waits=self._waits.seen)
-        self._counted = self._waits.seen = 0
+        steps, waits, losses = self._marks.take(), self._waits.seen, self._losses
+        window = Window(step=self.step, steps=steps, tokens=tokens, waits=waits, losses=losses)
+        self._counted, self._waits.seen, self._losses = 0, 0, []
         self._bookkeeper.hand_over(window)
 
     def _count(self, batch: Batch) -> None:
@@ -252,6 +252,10 @@ class InstrumentedRun(Generic[Batch]):
             if self._tokens is not _tokens:
                 self._bookkeeper.complain(f"tokens: {type(error).__name__}: {error}")
             self._tokens = None
+
+    def loss(self, value: Tensor | float) -> None:
+        """Note this rank's loss of this step, before any reduction; it is read later, without a wait here."""
+        self._losses.append((self.step, torch.as_tensor(value).detach().sum(dtype=torch.float64)))
 
     @contextmanager
     def checkpoint(self) -> Iterator[None]:

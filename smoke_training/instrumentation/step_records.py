@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from smoke_training.formulae.mfu import mfu
@@ -35,14 +35,6 @@ OWN_WINDOWS = 5  # before a rank is compared with its own history
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenCost:
-    """Figures for rates: FLOPs of one token, forward and backward, and the peak of one device in TFLOPS."""
-
-    flops_per_token: float | None = None
-    peak_tflops: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Window:
     """Some steps: `step` is the last one, `tokens` None where they were not counted, `waits` those seen."""
 
@@ -50,17 +42,18 @@ class Window:
     steps: Pending
     tokens: int | None = None
     waits: int = 0
+    losses: Sequence[tuple[int, Tensor]] = ()
 
 
 class Bookkeeper(threading.Thread):
-    """Evaluates windows of steps in a thread of its own."""
+    """Evaluates windows of steps in a thread; `cost`: FLOPs of a token, peak TFLOPS of a device."""
 
     def __init__(
         self,
         models: Sequence[nn.Module],
         jsonl: str | Path | None,
         on_record: Callable[[Record], object] | None,
-        cost: TokenCost,
+        cost: tuple[float | None, float | None],
     ) -> None:
         super().__init__(name="smoke-training-instrument", daemon=True)
         self.history: deque[StepTimes] = deque(maxlen=HISTORY)
@@ -74,6 +67,8 @@ class Bookkeeper(threading.Thread):
         self._comparison = PeerComparison(peers.world) if peers.world > 1 else None
         self._own = deque[float](maxlen=WINDOWS_KEPT)
         self._counted_s = 0.0
+        self._broken: int | None = None
+        self._accused: tuple[int, int] | None = None
         self._gpu = _gpu(models)
         self._window = 0
         self._work: queue.SimpleQueue[Window | None] = queue.SimpleQueue()
@@ -105,6 +100,9 @@ class Bookkeeper(threading.Thread):
         if unknown is None and not self._overlaps and not given.waits:
             unknown = "no wait for another rank was seen in Python: communication is part of compute or other"
         own = summary(steps, unknown) | self._rates(steps, given.tokens)
+        finite = torch.stack([loss for _, loss in given.losses]).isfinite().tolist() if given.losses else []
+        broken = (step for (step, _), good in zip(given.losses, finite, strict=True) if not good)
+        own["nonfinite_loss_step"] = self._broken = self._broken or next(broken, None)
         record: Record = {"step": given.step, "rank": self.peers.rank, "world": self.peers.world, **own}
         record |= {"straggler": None, "straggler_reason": "one rank has no peers", "ranks": None}
         record["tokens_per_second_all"] = own["tokens_per_second"] if self._comparison is None else None
@@ -126,6 +124,11 @@ class Bookkeeper(threading.Thread):
         rows = [row for row in figures if isinstance(row, dict)]
         rates = [row["tokens_per_second"] for row in rows]
         tokens = None if None in rates else math.fsum(rates)
+        broken = [(at, rank) for rank, row in enumerate(rows) if (at := row["nonfinite_loss_step"])]
+        if broken and not self._accused:
+            first, _ = self._accused = min(broken)
+            ranks = ", ".join(str(rank) for at, rank in broken if at == first)
+            self.complain(f"the loss of rank {ranks} was the first that is not finite, in step {first}")
         comparison.add([float(row["median_compute_s"]) for row in rows])
         standings = comparison.standings()
         worst = max(standings, key=lambda standing: standing.slowdown)
@@ -142,7 +145,9 @@ class Bookkeeper(threading.Thread):
         total = math.fsum(step.total for step in steps)
         self._counted_s += total - math.fsum(step.checkpoint for step in steps)
         rate = None if tokens is None or total <= 0 else tokens / total
-        flops, peak = self._cost.flops_per_token, self._cost.peak_tflops
+        (flops, peak), process = self._cost, processes.state_of(os.getpid())
+        began = process.started / os.sysconf("SC_CLK_TCK") if process else 0.0
+        age_s = max(1e-9, time.clock_gettime(time.CLOCK_BOOTTIME) - began)
         needed = {"tokens": rate, "flops_per_token": flops, "peak_tflops": peak}
         unusable = [name for name, value in needed.items() if value is None or not value > 0]
         median = statistics.median(step.compute for step in steps)
@@ -154,7 +159,7 @@ class Bookkeeper(threading.Thread):
             if rate and flops and peak and not unusable
             else None,
             "mfu_reason": f"needs {', '.join(unusable)} above 0" if unusable else None,
-            "ettr": min(1.0, self._counted_s / age_s()),
+            "ettr": min(1.0, self._counted_s / age_s),
             "slowdown_to_own_history": slowdown,
             "gpu": _look(self._gpu),
         }
@@ -212,13 +217,6 @@ def why_unknown(models: Sequence[nn.Module]) -> str | None:
         if isinstance(module, compiled) or module._compiled_call_impl is not None:
             return "compiled code exchanges inside of its graph: part of compute"
     return None
-
-
-def age_s() -> float:
-    """Return the seconds since this process began."""
-    own = processes.state_of(os.getpid())
-    began = own.started / os.sysconf("SC_CLK_TCK") if own else 0.0
-    return max(1e-9, time.clock_gettime(time.CLOCK_BOOTTIME) - began)
 
 
 def _gpu(models: Sequence[nn.Module]) -> Nvml | None:

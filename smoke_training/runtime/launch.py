@@ -47,7 +47,8 @@ class LocalRanks:
         self._progress_file = place.scratch / f"progress-{self.schedule.victim}"
         self._process: subprocess.Popen[bytes] | None = None
         self._log = place.scratch / "torchrun.log"
-        self._hearts = Path(tempfile.mkdtemp(prefix=HEARTS, dir=_memory()))
+        memory = str(MEMORY) if os.access(MEMORY, os.W_OK | os.X_OK) else None  # the system's default
+        self._hearts = Path(tempfile.mkdtemp(prefix=HEARTS, dir=memory))
         self._hold = files.hold(self._hearts)
         files.sweep(self._hearts.parent, HEARTS, held=True)
         self._vitals = Vitals(self._hearts, local, self._log)
@@ -235,8 +236,3 @@ def nccl_environment(scratch: Path, timeout_s: float) -> dict[str, str]:
         # Without a workspace of a fixed size, cuBLAS refuses deterministic algorithms (resume needs them).
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     }
-
-
-def _memory() -> str | None:
-    """Return a folder in memory for the heartbeats; None (the system's default) without a writable one."""
-    return str(MEMORY) if os.access(MEMORY, os.W_OK | os.X_OK) else None

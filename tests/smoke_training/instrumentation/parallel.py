@@ -50,7 +50,9 @@ def trained(model: nn.Module, step: Callable[[Tensor], object], **wishes: Any) -
     wishes |= {"every": 2, "on_record": records.append}
     with smoke_training.instrument(model, optimizer, batches(), **wishes) as run:
         for batch in run.batches():
-            step(batch)
+            loss = step(batch)
+            if isinstance(loss, Tensor):
+                run.loss(loss)
             optimizer.step()
             optimizer.zero_grad()
     medians = [statistics.median(column) for column in zip(*run.history, strict=True)]
@@ -66,6 +68,20 @@ def sharded() -> dict[str, Any]:
         fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
     return trained(model, lambda batch: model(batch).mean().backward(), tokens=len)
+
+
+def poisoned() -> dict[str, Any]:
+    """Rank 1 has a NaN in the third step, and by the reduction of gradients both have it in the fourth."""
+    model = nn.parallel.DistributedDataParallel(nn.Linear(8, 8))
+    steps = iter(range(1, STEPS + 1))
+
+    def step(batch: Tensor) -> Tensor:
+        wrong = next(steps) == 3 and dist.get_rank() == 1
+        loss: Tensor = model(batch * float("nan") if wrong else batch).mean()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss
+
+    return trained(model, step)
 
 
 def tensor_parallel() -> dict[str, Any]:
@@ -107,7 +123,8 @@ def main() -> None:
     dist.init_process_group("gloo")
     folder = Path(sys.argv[1])
     found = {
-        "sharded": sharded(), "tensor": tensor_parallel(), "pipeline": pipelined(), "hang": hung(folder)
+        "sharded": sharded(), "tensor": tensor_parallel(), "pipeline": pipelined(),
+        "poisoned": poisoned(), "hang": hung(folder)
     }  # fmt: skip
     (folder / f"{dist.get_rank()}.json").write_text(json.dumps(found))
     dist.barrier()

@@ -50,6 +50,13 @@ def test_tokens_of_all_ranks_are_added_up(found: Found) -> None:
     assert record["tokens_per_second_all"] > 1.5 * record["tokens_per_second"]
 
 
+def test_the_rank_with_the_first_loss_that_is_not_finite_is_named(found: Found) -> None:
+    assert [rank["poisoned"]["nonfinite_loss_step"] for rank in found] == [4, 3]
+    (text,) = found[0]["poisoned"]["problems"]
+    assert "rank 1 " in text and "step 3" in text
+    assert found[0]["sharded"]["nonfinite_loss_step"] is None
+
+
 def test_the_collective_that_a_rank_did_not_enter_is_named(found: Found) -> None:
     (text, *_) = found[0]["hang"]["problems"]
     assert "rank 1 did not enter all_reduce 512" in text
