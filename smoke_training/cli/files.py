@@ -1,7 +1,9 @@
 """Read and write the files of commands; a DocumentError names the file and the problem."""
 
+import codecs
 import gzip
 import hashlib
+import io
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -32,6 +34,9 @@ def lines(path: Path, errors: str = "strict") -> Iterator[str]:
     try:
         with open(0 if path == Path("-") else path, "rb") as stream:  # noqa: PTH123 - 0 is the standard input
             source = gzip.GzipFile(fileobj=stream) if stream.peek(2)[:2] == b"\x1f\x8b" else stream
+            if source.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):  # PowerShell's `>`
+                text = io.TextIOWrapper(source, "utf-16", errors)
+                yield from iter(lambda: text.readline(LONGEST), "")
             while raw := source.readline(LONGEST):
                 yield raw.decode(errors=errors)
     except (EOFError, zlib.error, UnicodeDecodeError) as error:

@@ -24,13 +24,16 @@ TOLERATED = 1.15  # times as long: as of ranks of our own runs
 LEAST = 10  # steps with a time
 _COLOUR = re.compile(r"\x1b?\[\d+(?:;\d+)*m")
 _STEP = re.compile(r"\b(?:step|iter(?:ation)?)\s*[:=]?\s*(\d+)\b", re.IGNORECASE)
-_LOSS = re.compile(r"(?:\b|train_)loss\s*[:=]?\s*([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|nan|inf))", re.IGNORECASE)
+_LOSS = re.compile(
+    r"(?:\b|train_)loss(?: train)?\s*[:=]?\s*([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|nan|inf))", re.IGNORECASE
+)
 _SPEED = re.compile(r"\b(?:tps|wps|tokens?(?:/s|_per_sec\w*))\s*[:=]?\s*([\d,]*[1-9][\d,.]*)", re.IGNORECASE)
 _TIME = re.compile(
-    r"(?:(?:step|iter\w*)[ _]tim(e|ing in)|time[ _]per[ _](step|iter\w*))\W*(ms|s)?\W*(\d[\d.]*)\s*(ms|s)?",
+    r"(?:(?:step|iter\w*)[ _]tim(e|ing in)|time[ _]per[ _](step|iter\w*)|\btime(?= \d[\d.]* ?m?s\b))"
+    r"\W*(ms|s)?\W*(\d[\d.]*)\s*(ms|s)?",
     re.IGNORECASE,
 )
-_EACH = re.compile(r"(\d[\d.]*)\s*(ms|s)(?:ec)?/(?:step|iter|batch)")
+_EACH = re.compile(r"(\d[\d.]*)\s*(ms|s)(?:ec)?(?:/(?:step|iter|batch)| \|)")
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?")
 _RANK = re.compile(r"\[rank(\d+)\]")
 
@@ -69,6 +72,8 @@ def parse(lines: Iterable[str]) -> StepLog:
     """Read a log; of several ranks the first that prints. DocumentError where there are too few steps."""
     found, rank, last = StepLog(), None, None
     for raw in lines:
+        if "loss" not in raw.lower():
+            continue
         line = _COLOUR.sub("", raw)
         step, loss, prefix = _STEP.search(line), _LOSS.search(line), _RANK.search(line)
         if not (step and loss) or "validat" in line:

@@ -29,9 +29,7 @@ def host_of(rank: int, cluster: World) -> str:
 
 def against_floor(low: float, high: float, floor: float) -> Verdict:
     """PASS when the whole interval reaches the floor, FAIL when none of it does, else INCONCLUSIVE."""
-    if low >= floor:
-        return Verdict.PASS
-    return Verdict.FAIL if high < floor else Verdict.INCONCLUSIVE
+    return Verdict.PASS if low >= floor else Verdict.FAIL if high < floor else Verdict.INCONCLUSIVE
 
 
 def finite(low: float, high: float) -> tuple[float, float] | None:

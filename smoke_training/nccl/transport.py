@@ -182,9 +182,7 @@ def log_problems(fabric: Fabric, facts: LogFacts) -> list[str]:
 
 def adapters_found(fabric: Fabric, facts: LogFacts) -> int | None:
     """Return the number of adapters of the fabric found by NCCL; None where its log lacks it."""
-    if facts.ports:
-        return len(_ports(fabric, facts))
-    return facts.adapters
+    return len(_ports(fabric, facts)) if facts.ports else facts.adapters
 
 
 def adapters_used(fabric: Fabric, facts: LogFacts, sent: Mapping[str, int]) -> dict[str, int]:

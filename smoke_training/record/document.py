@@ -156,6 +156,4 @@ def _finite(value: object) -> object:
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value

@@ -218,9 +218,7 @@ class _Finding:
     @property
     def fault(self) -> Signature | None:
         """The known fault with such a figure."""
-        if self.question is None:
-            return None
-        return lookup.signature_of(shipped(), self.question, self.centre)
+        return None if self.question is None else lookup.signature_of(shipped(), self.question, self.centre)
 
 
 def _finding(

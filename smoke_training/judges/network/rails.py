@@ -34,9 +34,7 @@ def rails(plan: Plan, found: Evidence) -> Check:
     record = found.need(Rails)
     if not record.rails:
         return Check.skipped("The plan names no rails, so there is none to look at by itself.")
-    if record.backend == "nccl":
-        return _by_rank(found, record)
-    return _by_interface(plan, found, record)
+    return _by_rank(found, record) if record.backend == "nccl" else _by_interface(plan, found, record)
 
 
 def _by_interface(plan: Plan, found: Evidence, record: Rails) -> Check:

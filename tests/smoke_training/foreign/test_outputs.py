@@ -94,6 +94,13 @@ def test_what_launchers_and_collectors_add_changes_no_verdict(
     assert "7 of 32 sizes" in said
 
 
+def test_a_file_that_powershell_wrote_is_read(judge: Judge, tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_bytes(next(OUTPUTS.glob("03-*.txt")).read_text().encode("utf-16"))
+    found, said = judge(path, "--machine", "p5.48xlarge", "--nodes", "1")
+    assert found is PASS and "7 of 32 sizes" in said, said
+
+
 def test_a_cut_file_is_judged_by_what_is_there_and_says_so(judge: Judge, tmp_path: Path) -> None:
     text = next(OUTPUTS.glob("03-*.txt")).read_text()
     path = tmp_path / "cut.txt"

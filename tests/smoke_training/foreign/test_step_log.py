@@ -51,6 +51,10 @@ def test_a_published_log_is_read_by_steps_losses_and_rates() -> None:
         "step {0} | loss 9.2 | step time: 350 ms",
         # NVIDIA-BioNeMo/bionemo-recipes#740: NeMo's progress
         "Training epoch 0, iteration {0}/149 | lr: 3e-05 | reduced_train_loss: 1.2 | train_step_timing in s: 0.35 | val_loss: 4.1",
+        "iter {0}: loss 3.2000, time 350.00ms, mfu 30.00%",  # karpathy/nanoGPT
+        # karpathy/llm.c
+        "step  {0}/19560 | loss 8.9 (+0.00z)| norm 3.1 (+0.00z)| lr 1.9e-05 | 350.00 ms | 50.0% bf16 MFU | 2225432 tok/s",
+        "Epoch 1 | iter {0} step 2 | loss train: 1.900, val: n/a | iter time: 350.00 ms (step)",  # Lightning-AI/litgpt
         "INFO:tensorflow:global step {0}: loss = 79.3501 (0.35 sec/step)",
     ],
 )
