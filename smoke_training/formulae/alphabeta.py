@@ -52,6 +52,21 @@ def fit_alpha_beta(points: Sequence[Point]) -> AlphaBeta:
     return AlphaBeta(latency, _rate(slope), residual, robust_latency, _rate(robust_slope))
 
 
+def named_fit(points: Sequence[Point]) -> dict[str, float | None]:
+    """Return a fit by names of its figures, in microseconds and GB/s; empty for fewer than two points."""
+    if len(points) < 2:
+        return {}
+    fit = fit_alpha_beta(points)
+    return {
+        "latency_us": fit.latency_s * 1e6,
+        "slope_gb_s": fit.bandwidth_gb_s,
+        "fit_max_relative_residual": fit.max_relative_residual,
+        "robust_latency_us": fit.robust_latency_s * 1e6,
+        "robust_slope_gb_s": fit.robust_bandwidth_gb_s,
+        "half_size_bytes": fit.half_size_bytes,
+    }
+
+
 def theil_sen(points: Sequence[Point]) -> tuple[float, float]:
     """(latency in seconds, seconds per byte): weighted median of all pairwise slopes, median intercept.
 

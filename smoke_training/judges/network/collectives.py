@@ -1,7 +1,7 @@
 """Judge of the collectives' speed (pure)."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smoke_training.evidence import Evidence, UndeliveredError
@@ -21,7 +21,7 @@ from smoke_training.expected.reference import (
     setting_of,
 )
 from smoke_training.expected.tables import Signature, shipped
-from smoke_training.formulae.alphabeta import fit_alpha_beta
+from smoke_training.formulae.alphabeta import named_fit
 from smoke_training.formulae.bandwidth import ALL_REDUCE, algbw_gb_s, busbw_gb_s
 from smoke_training.formulae.bounds import wire_rates
 from smoke_training.judges.common import finite
@@ -321,7 +321,8 @@ def _detail(seen: _Finding) -> dict[str, object]:
         ],
         "cut": seen.sweep.cut,
     }
-    detail |= _fit(seen.sweep)
+    rows = zip(seen.sweep.sizes, seen.sweep.seconds, strict=True)
+    detail |= named_fit([(size, statistics.median(times[warm_up(times) :])) for size, times in rows])
     if seen.question is not None:  # limits of published checks: reported, never used
         floor = lookup.floor_of(shipped(), seen.question)
         message = None if floor is None else {"busbw_gb_s": floor.value, "source": floor.source.text}
@@ -344,20 +345,4 @@ def _row(sweep: Collective, size: int, setting: RunSetting) -> dict[str, object]
         "busbw_gb_s": rate,
         "wire_gb_s_per_rank": wires,
         "algorithm": sweep.algorithms.get(str(size)),
-    }
-
-
-def _fit(sweep: Collective) -> Mapping[str, object]:
-    rows = zip(sweep.sizes, sweep.seconds, strict=True)
-    points = [(size, statistics.median(times[warm_up(times) :])) for size, times in rows]
-    if len(points) < 2:
-        return {}
-    fit = fit_alpha_beta(points)
-    return {
-        "latency_us": fit.latency_s * 1e6,
-        "slope_gb_s": fit.bandwidth_gb_s,
-        "fit_max_relative_residual": fit.max_relative_residual,
-        "robust_latency_us": fit.robust_latency_s * 1e6,
-        "robust_slope_gb_s": fit.robust_bandwidth_gb_s,
-        "half_size_bytes": fit.half_size_bytes,
     }

@@ -6,7 +6,10 @@ import pytest
 
 from smoke_training.model import Verdict
 from tests.smoke_training.corpus.clusters import check_of, judged
-from tests.smoke_training.corpus.network import DEGRADED, HEALTHY, ROWS, WITHOUT_REFERENCE, Row
+from tests.smoke_training.corpus.degraded import DEGRADED
+from tests.smoke_training.corpus.network import HEALTHY, WITHOUT_REFERENCE, Row
+
+ROWS = (*HEALTHY, *WITHOUT_REFERENCE, *DEGRADED)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

@@ -1,0 +1,256 @@
+"""Degraded networks: FAIL where the fault is proven, INCONCLUSIVE where it may have another reason."""
+
+from dataclasses import replace
+
+from tests.smoke_training.corpus.clusters import SENT
+from tests.smoke_training.corpus.network import (
+    A100,
+    B300,
+    DATA_DIRECT,
+    FAIL,
+    HIGH,
+    HPCX,
+    IB,
+    MEGA,
+    NINE,
+    OPEN,
+    P5,
+    RACK,
+    RING,
+    SHARP,
+    ULTRA,
+    Row,
+    log_of,
+    of,
+)
+
+BUS, WAY = "collective.all_reduce", "fabric.transport"
+SOCKET = {"networks": ["Socket"], "via": {"NET/Socket": 8}, "direct": {}}
+DEGRADED = (
+    Row(
+        "EFA fell back to sockets",
+        replace(P5[2], log=SOCKET, ports=0, sent={"eth0": SENT * 2}),
+        FAIL,
+        WAY,
+        "Socket",
+    ),
+    Row("EFA: half of the adapters", replace(P5[2], ports=16), FAIL, WAY, "16 adapters"),
+    Row("EFA: a dead adapter", replace(P5[2], sent={"mlx5_3/1": 0}), FAIL, WAY, "mlx5_3"),
+    Row("EFA without GPUDirect RDMA", replace(P5[2], log={"direct": {}}), FAIL, WAY, "GPUDirect"),
+    Row(
+        "p4d, one of four adapters",
+        of("p4d.24xlarge", "efa", 2, (2, 20.3), ports=4),
+        FAIL,
+        BUS,
+        "one of four",
+    ),
+    Row(
+        "p5, 4 nodes at half rate",
+        of("p5.48xlarge", "efa", 4, (8, 178.0), ports=32),
+        FAIL,
+        BUS,
+        "aws-gpu-communication",
+    ),
+    Row("PCIe ACS, 1 GiB", of("hgx-h100", "rdma", 2, (1, 216.5), ports=8), FAIL, BUS, "ACS"),
+    Row("PCIe ACS, 8 GiB", of("a3-ultragpu-8g", "rdma", 2, (8, 231.0), ports=8), FAIL, BUS, "ACS"),
+    Row(
+        "data split on queue pairs",
+        of("hgx-h100", "rdma", 2, (1, 358.0), ports=8),
+        OPEN,
+        BUS,
+        "SPLIT_DATA",
+        why="0.80 of the lowest healthy figure: sources of one cell differ by as much (0.77)",
+    ),
+    Row(
+        "GPUDirect off",
+        of("hgx-h100", "rdma", 2, (1, 72.1), ports=8, log={"direct": {}}),
+        FAIL,
+        WAY,
+        "GPUDirect",
+    ),
+    Row("NVLS off, beside ACS", of("hgx-h100", "rdma", 2, (1, 112.3), ports=8), FAIL, BUS, "NVLS"),
+    Row(
+        "NVLS lost in one node",
+        of("hgx-h100", "rdma", 1, (16, 367.2), ports=8, algorithm="ring"),
+        FAIL,
+        BUS,
+        "not NVLS",
+    ),
+    Row(
+        "a ring in one node by a setting",
+        of("hgx-h100", "rdma", 1, (16, 367.2), ports=8, algorithm="ring", environment=RING),
+        OPEN,
+        BUS,
+        "ring",
+        why="the user asked for a ring; what the hardware does without the setting was not measured",
+    ),
+    Row(
+        "NVLS lost over two nodes",
+        replace(IB, busbw={"all_reduce": {16: 392.7}}, algorithm="ring"),
+        FAIL,
+        BUS,
+        "NVLS",
+    ),
+    Row(
+        "a ring over two nodes by a setting",
+        replace(IB, busbw={"all_reduce": {16: 392.7}}, algorithm="ring", environment=RING),
+        OPEN,
+        BUS,
+        "NVLS",
+        why="NVIDIA recommends a ring to measure the network of two nodes (NVIDIA/nccl-tests#290, #309)",
+    ),
+    Row(
+        "NVLS lost, by the log alone",
+        replace(IB, algorithm=None, log={"nvls": False}),
+        OPEN,
+        BUS,
+        "NVLS",
+        why="log and rate contradict each other: no ring is as fast, so a part of the log may be missing",
+    ),
+    Row(
+        "NVLS lost, a type without figures",
+        of("p5en.48xlarge", "efa", 2, (16, 300.0), ports=16, algorithm="ring"),
+        OPEN,
+        BUS,
+        "NVLS",
+        why="no figure of two such nodes is published, and the derived one is provisional",
+    ),
+    *(
+        Row(f"{name} at a ring's rate", of(machine, fabric, 2, rate, ports=8), FAIL, BUS, "a ring")
+        for name, machine, fabric, rate in (
+            ("B200 pair, 2 GiB,", "hgx-b200", "infiniband", (2, 385.0)),
+            ("B200 pair, 8 GiB,", "a4-highgpu-8g", "rdma", (8, 385.0)),
+        )
+    ),
+    Row(
+        "B200 pair at a ring's rate by a setting",
+        of("hgx-b200", "infiniband", 2, (2, 385.0), ports=8, environment=RING),
+        OPEN,
+        BUS,
+        "a ring",
+        why="the user asked for a ring, and this is a healthy one's rate (NVIDIA/nccl-tests#290, #309)",
+    ),
+    *(
+        Row(
+            f"{name} at a ring's rate",
+            of(machine, fabric, nodes, rate, ports=8),
+            OPEN,
+            BUS,
+            "a ring",
+            why="0.75 to 0.83 of the healthy figure, and no log says by which algorithm",
+        )
+        for name, machine, fabric, nodes, rate in (
+            ("H100 pair", "hgx-h100", "infiniband", 2, (8, 365.0)),
+            ("one node of H100", "hgx-h100", "infiniband", 1, (8, 360.0)),
+            ("one p5", "p5.48xlarge", "efa", 1, (16, 365.0)),
+            ("one node of B200", "p6-b200.48xlarge", "efa", 1, (16, 660.0)),
+        )
+    ),
+    Row(
+        "B200 pair, by NVLSTree",
+        of("hgx-b200", "infiniband", 2, (2, 385.0), ports=8, algorithm="nvls_tree"),
+        FAIL,
+        BUS,
+        "dstack",
+    ),
+    Row("B200 pair below a ring's rate", of("hgx-b200", "infiniband", 2, (2, 300.0), ports=8), FAIL, BUS),
+    Row(
+        "p5 pair at two thirds",
+        of("p5.48xlarge", "efa", 2, (1, 300.0), ports=32),
+        OPEN,
+        BUS,
+        why="0.69 of the lowest figure at 1 GiB: AWS's own page has 313 of NCCL 2.18.5",
+    ),
+    Row(
+        "SHARP asked for, not in use",
+        replace(SHARP, log={}, algorithm="ring"),
+        OPEN,
+        WAY,
+        "SHARP",
+        why="the setting only allows SHARP; switches may have none, and a ring is as fast as it should be",
+    ),
+    Row(
+        "SHARP in use and slow",
+        replace(SHARP, busbw={"all_reduce": {16: 390.0}}),
+        OPEN,
+        BUS,
+        "SHARP enabled",
+        why="0.87 of the only figure, of which its source says about: within what sources differ",
+    ),
+    Row("a3-high over sockets", replace(HIGH, log=SOCKET, sent={"eth0": SENT * 2}), FAIL, WAY, "Socket"),
+    Row(
+        "a3-high, plugin there, bytes elsewhere",
+        replace(HIGH, sent={"eth0": SENT * 2, **{f"eth{n}": 9 for n in range(1, 5)}}),
+        FAIL,
+        WAY,
+        "eth0",
+    ),
+    Row(
+        "a3-mega over sockets",
+        replace(MEGA, busbw={"all_reduce": {16: 4.0}}, log=SOCKET, sent={"eth0": SENT * 2}),
+        FAIL,
+        WAY,
+        "Socket",
+    ),
+    Row(
+        "a3-high, neither log nor interfaces",
+        replace(HIGH, log=None, eth=0),
+        OPEN,
+        WAY,
+        "no NCCL log",
+        why="nothing that was recorded says which way the bytes went",
+    ),
+    Row(
+        "a3-mega, no log",
+        replace(MEGA, log=None),
+        OPEN,
+        WAY,
+        "no NCCL log",
+        why="nothing that was recorded says which way the bytes went",
+    ),
+    Row(
+        "RoCE, ports merged, one idle",
+        replace(ULTRA, log={"used": []}, sent={"mlx5_5/1": 10}),
+        OPEN,
+        WAY,
+        "NCCL_IB_HCA",
+        why="the port may serve storage: NCCL lists it, and no channel names its device",
+    ),
+    Row(
+        "InfiniBand, a port went down",
+        replace(IB, sent={"mlx5_5/1": 0}, inactive=("mlx5_5/1",)),
+        FAIL,
+        WAY,
+        "mlx5_5",
+    ),
+    Row(
+        "HPC-X's plugin, an idle port, no channel named",
+        replace(HPCX, log=log_of(NINE, "IBext_v8", 0)),
+        OPEN,
+        WAY,
+        "NCCL_IB_HCA",
+        why="the port may serve storage: NCCL lists it, and no channel names its device",
+    ),
+    Row(
+        "HPC-X's plugin, a dead port",
+        replace(HPCX, sent={"mlx5_8/1": 0, "mlx5_3/1": 0}),
+        FAIL,
+        WAY,
+        "mlx5_3",
+    ),
+    Row(
+        "Data Direct, a dead port",
+        replace(B300, sent={"mlx5_3/1": 0}, log=log_of(DATA_DIRECT, "IB")),
+        FAIL,
+        WAY,
+        "mlx5_3",
+    ),
+    Row("InfiniBand, seven ports", replace(IB, ports=7), FAIL, WAY, "7 adapters"),
+    Row(
+        "A100 below Azure's own limit", replace(A100, busbw={"all_reduce": {8: 110.0}}), FAIL, BUS, "aks-rdma"
+    ),
+    Row("GB200 without IMEX", replace(RACK, log={"mnnvl": False}), FAIL, WAY, "MNNVL"),
+    Row(
+        "GB200, NVLink at half rate", replace(RACK, busbw={"all_reduce": {8: 417.0}}), FAIL, BUS, "coreweave"
+    ),
+)
