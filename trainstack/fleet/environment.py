@@ -45,6 +45,10 @@ def _unreachable(stack: FleetStack, base: Path) -> Iterator[Problem]:
         rule = f"the backend is reached with credentials.{login} of the client, which has none"
         fix = f"Add credentials.{login}, or name a bucket of the client's own cloud."
         yield Problem(f"{where}.url", backend.url, rule, fix, code="backend-without-login")
+    if backend.url.startswith("http") and not backend.access_token:
+        rule = "the backend is reached with an access token of the client, which has none"
+        fix = "Add access_token: {file: FILE} or {command: [PROGRAM, ARGUMENT]}."
+        yield Problem(f"{where}.access_token", None, rule, fix, code="backend-without-login")
     for key in ("passphrase", "access_token"):
         source = getattr(backend, key)
         if source and source.file and not (base / source.file).is_file():

@@ -205,6 +205,12 @@ def test_a_backend_needs_a_login_of_its_cloud(agency: Agency) -> None:
     assert agency.refused(backend={"url": "s3://state"}, credentials=google) == where
     assert agency.refused(backend={"url": "gs://state"}, credentials=aws) == where
     assert agency.variables(backend={"url": "s3://state"}, credentials=aws)["AWS_PROFILE"] == "agency"
+    where = [("backend-without-login", "acme.backend.access_token")]
+    cloud = {"url": "https://api.pulumi.com"}
+    assert agency.refused(backend=cloud, credentials=aws) == where
+    token = {"command": [sys.executable, "-c", "print('pul-1')"]}
+    variables = agency.variables(backend={**cloud, "access_token": token})
+    assert variables["PULUMI_ACCESS_TOKEN"] == "pul-1"
 
 
 NAMES = ("acme-dev", "a-client-with-a-very-long-name-and-a-longer-one-still-production-2")
