@@ -112,7 +112,10 @@ def _parse(text: str) -> _Lock:
             raise UserError([replace(marked, fix=_ONE_SIDE)]) from None
         rule = f"is not valid YAML: {' '.join(str(error).split())}"
         raise UserError([_problem(LOCK, rule, code="client-lock-invalid")]) from None
-    form = content.get("format") if isinstance(content, dict) else None
+    if not isinstance(content, dict):
+        rule = f"must be a mapping, not {type(content).__name__}"
+        raise UserError([_problem(LOCK, rule, code="client-lock-invalid")])
+    form = content.get("format")
     if isinstance(form, int) and form > FORMAT:
         rule = f"the lock is of format {form}; this version of trainstack reads up to {FORMAT}"
         fix = f"Install the version that wrote it: {extras.installation_of(str(content.get('package')))}."

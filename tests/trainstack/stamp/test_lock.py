@@ -77,6 +77,7 @@ def outside(folder: Path) -> None:
         (edit(LOCK, "README.md:", ".git/config:"), "client-lock-invalid"),
         (lambda folder: (folder / LOCK).write_bytes(b"\xff"), "client-lock-invalid"),
         (lambda folder: (folder / LOCK).write_text(""), "client-lock-invalid"),
+        (lambda folder: (folder / LOCK).write_text("- format: 1\n"), "client-lock-invalid"),
         (lambda folder: (folder / BASE / "README.md").unlink(), "client-base-missing"),
         (edit(f"{BASE}/README.md", "x", "y"), "client-base-edited"),
         (lambda folder: (folder / BASE / "more.yaml").write_text("a: 1\n"), "client-base-unknown"),
