@@ -163,6 +163,7 @@ def smoke_plan(spec: StackSpec, pool: MachinePool, nodes: int, *, shared: bool) 
         "cost_center": spec.cost_center,
         "hourly_cost_usd": None if price is None else price * nodes,
         "depth": wanted.depth,
+        **({"burn_s": wanted.burn_s} if wanted.burn_s else {}),
         "min_scaling_efficiency": wanted.min_scaling_efficiency,
         "max_straggler_slowdown": 1.15,
         # The workload has its own table of figures; a plan has one only to override it.

@@ -30,6 +30,11 @@ Name = Annotated[
 AccountId = Annotated[str, _form(r"^[0-9]{12}$", "12 digits, in quotes")]
 """The number of an AWS account."""
 
+Duration = Annotated[
+    str, _form(r"^[1-9][0-9]{0,5}[smh]$", "a whole number above 0 with its unit, such as 900s, 15m or 1h")
+]
+"""A length of time."""
+
 Image = Annotated[
     str,
     _form(

@@ -9,7 +9,7 @@ from infra.naming import team_folder
 from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import CloudSpec
 from infra.stackspec.layouts import Layout
-from infra.stackspec.model import Days, Email, Image, LastDay, Model, Name, Usd
+from infra.stackspec.model import Days, Duration, Email, Image, LastDay, Model, Name, Usd
 from infra.stackspec.team_budgets import BudgetExemptionSpec, MonthlyGpuHours, MonthlyUsd, OverBudget
 
 JOB_STARTUP_S = 600
@@ -151,8 +151,13 @@ class SmokeSpec(Model):
     image: Image
     """Image with Python, PyTorch and, for RDMA, the network plugin of NCCL."""
 
-    depth: Literal["quick", "full"]
-    """Extent: `full` adds sharded training, the data loader and longer sampling to `quick`."""
+    depth: Literal["quick", "full", "burn"]
+    """Extent: `full` adds sharded training, the data loader and longer sampling to `quick`. `burn` is
+    sustained work for the time in `burn` instead: it measures no network, storage or scaling."""
+
+    burn: Duration | None = None
+    """Time of the sustained work at the depth `burn`, such as `15m` or `900s`, at least 120 s shorter than
+    `timeout_s`; null at the other depths."""
 
     min_scaling_efficiency: Annotated[float, Field(gt=0, le=1)]
     """Minimum share of the step time without communication; 1.0 is no loss."""
@@ -172,6 +177,11 @@ class SmokeSpec(Model):
 
     accept: Annotated[tuple[Literal["PASS", "INCONCLUSIVE"], ...], Field(min_length=1)]
     """Verdicts that open the gate."""
+
+    @property
+    def burn_s(self) -> int | None:
+        """The same as `burn`, in seconds."""
+        return int(self.burn[:-1]) * {"s": 1, "m": 60, "h": 3600}[self.burn[-1]] if self.burn else None
 
 
 class StackSpec(Model):

@@ -11,6 +11,7 @@ from infra.stackspec.rules.team_budgets import team_budgets
 from infra.stackspec.stack import StackSpec, TeamSpec
 
 Rule = Callable[[StackSpec], Iterator[Problem]]
+BURN_MARGIN_S = 120  # as the run's plan demands: to start, to copy and to judge
 
 
 def team_names(spec: StackSpec) -> Iterator[Problem]:
@@ -53,6 +54,25 @@ def accepted_verdicts(spec: StackSpec) -> Iterator[Problem]:
         yield Problem("smoke.accept", list(spec.smoke.accept), rule, fix, code="pass-must-open-gate")
 
 
+def smoke_burn(spec: StackSpec) -> Iterator[Problem]:
+    """The depth `burn` has a time, the others have none, and it fits into the time limit of the gate."""
+    wanted = spec.smoke
+    if wanted.depth == "burn" and wanted.burn_s is None:
+        fix = "Write a time with its unit, such as 15m, or another depth."
+        yield Problem("smoke.burn", None, "the depth burn needs a time", fix, code="burn-without-time")
+    if wanted.depth != "burn" and wanted.burn_s is not None:
+        rule = f"only the depth burn has a time; smoke.depth is {wanted.depth}"
+        fix = "Leave it out, or set smoke.depth to burn: then nothing else is measured."
+        yield Problem("smoke.burn", wanted.burn, rule, fix, against="smoke.depth", code="burn-without-depth")
+    needed = (wanted.burn_s or 0) + BURN_MARGIN_S
+    if wanted.burn_s is not None and needed > wanted.timeout_s:
+        rule = f"with {BURN_MARGIN_S} s to start and to judge longer than smoke.timeout_s, {wanted.timeout_s}"
+        fix = f"Set smoke.timeout_s to {needed}, up to {6 * 3600}, or a shorter time."
+        yield Problem(
+            "smoke.burn", wanted.burn, rule, fix, against="smoke.timeout_s", code="burn-outlives-gate"
+        )
+
+
 def smoke_schedule(spec: StackSpec) -> Iterator[Problem]:
     """Scheduled validations need a gate, a valid cron expression, and at most one run per hour."""
     wanted = spec.smoke.schedule
@@ -89,6 +109,7 @@ RULES: tuple[Rule, ...] = (
     team_folders,
     team_budgets,
     accepted_verdicts,
+    smoke_burn,
     smoke_schedule,
     last_day,
 )

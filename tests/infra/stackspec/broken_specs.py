@@ -197,6 +197,11 @@ BROKEN: dict[str, tuple[Any, ...]] = {
         "smoke.schedule",
         "schedule-too-frequent",
     ),
+    "a burn without a unit": (("smoke", "burn"), "900", "smoke.burn", "string-pattern-mismatch"),
+    "a burn of a negative time": (("smoke", "burn"), "-15m", "smoke.burn", "string-pattern-mismatch"),
+    "a burn of no time": (("smoke", "burn"), "0m", "smoke.burn", "string-pattern-mismatch"),
+    "a burn without a time": (("smoke", "depth"), "burn", "smoke.burn", "burn-without-time"),
+    "a time without a burn": (("smoke", "burn"), "1m", "smoke.burn", "burn-without-depth"),
     "a schedule that repeats no gate": (
         ("smoke", "enabled"),
         False,

@@ -1,14 +1,17 @@
 """Invalid specs are refused, with code and path."""
 
 import copy
+import json
 
 import pytest
 
 from infra import stackspec
 from infra.stackspec import StackSpec
 from infra.stackspec.model import FORMS
+from smoke_training import plan
 from tests.infra.stackspec.broken_specs import BROKEN
 from tests.infra.stackspec.stack_files import Values, problems
+from tests.smoke_training.samples import document
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -20,6 +23,28 @@ def test_what_cannot_be_deployed_is_refused_by_name(values: Values, case: str) -
         place = place[step]
     place[steps[-1]] = value
     assert (code, path) in [(one.code, one.path) for one in problems(values)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"burn": "15m", "timeout_s": 1020}, None),
+        ({"burn": "15m", "timeout_s": 1019}, "burn-outlives-gate"),
+        ({"burn": "7h", "timeout_s": 6 * 3600}, "burn-outlives-gate"),
+    ],
+)
+def test_a_burn_fits_into_the_time_limit_of_the_gate(
+    values: Values, changes: Values, code: str | None
+) -> None:
+    values["spec"]["smoke"] |= {"depth": "burn", **changes}
+    if code is None:
+        spec = stackspec.load("dev", copy.deepcopy(values), "f").spec
+        assert spec.smoke.burn_s == 900
+        limited = {**document(depth="burn", burn_s=900.0), "timeout_s": float(spec.smoke.timeout_s)}
+        plan.parse(json.dumps(limited))
+    else:
+        (problem,) = problems(values)
+        assert (problem.code, problem.path) == (code, "smoke.burn")
 
 
 def test_alerts_of_a_team_need_monitoring(values: Values) -> None:

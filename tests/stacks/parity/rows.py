@@ -337,6 +337,7 @@ COMMON: dict[str, Row] = dict(
         ),
         both("work", "smoke.nodes", 3, r"^~ Job smoke-a100-job .*completions: 2.0 -> 3.0"),
         both("work", "smoke.depth", "quick", r'depth: "full" -> "quick"'),
+        both("exempt", "smoke.burn", "5m", r"burn_s: nothing -> 300", also={"smoke.depth": "burn"}),
         both("work", "smoke.min_scaling_efficiency", 0.61, r"min_scaling_efficiency: 0.8 -> 0.61"),
         both("work", "smoke.timeout_s", 1111, r"timeout_s: 900 -> 1111"),
         both("work", "smoke.queue_timeout_s", 3333, r'^~ Job smoke-a100-watch .*-> "3333"'),
