@@ -1,4 +1,4 @@
-"""Write what the Google provider refuses of each emulated type into the rehearsal's data, from its source.
+"""Write what the Google provider refuses of each type into the rehearsal's data, from its source.
 
     python -m tools.gcp_provider CHECKOUT
 
@@ -38,6 +38,11 @@ _SERVICES = {
     "servicenetworking": "service_networking",
     "backupdisasterrecovery": "backup_dr",
 }
+# Property paths with more names are left out: the statements of firewalls contain each other to any depth.
+_DEEPEST = 6
+_COMBINATIONS = ("conflicts", "partners", "exactly_one", "some")
+# Lists of values that the SDK is newer than: its documentation names others.
+_OLDER = (("networksecurity/securityProfile:SecurityProfile", "type"),)
 # Properties of Terraform's alone.
 _NO_PROPERTIES = ("timeouts",)
 
@@ -74,7 +79,9 @@ class _Type:
     ) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
         """(path, node, form of the SDK) of every input; names are those of the SDK."""
         for name, node in sorted(schema.items()):
-            if name in _NO_PROPERTIES or not (node.get("Optional") or node.get("Required")):
+            if name in _NO_PROPERTIES or not isinstance(node, dict):
+                continue
+            if not (node.get("Optional") or node.get("Required")):
                 continue
             there = f"{terraform}.{name}" if terraform else name
             found = next((one for one in spellings(name) if one in fields), None)
@@ -89,7 +96,8 @@ class _Type:
                 self.many.add(here)
                 form = form["list"]
             element = node.get("Elem")
-            if isinstance(element, dict) and "Schema" in element:
+            inside = isinstance(form, dict) and "object" in form and here.count(".") < _DEEPEST
+            if isinstance(element, dict) and isinstance(element.get("Schema"), dict) and inside:
                 yield from self._named(element["Schema"], self.objects[form["object"]], there, here)
 
     def _add(self, path: str, node: Mapping[str, Any], form: Any) -> None:
@@ -100,7 +108,8 @@ class _Type:
         self._validate(path, node)
         element = node.get("Elem")
         if isinstance(element, dict) and "Schema" not in element:
-            self._validate(f"{path}[]" if node["Type"]["func"] != "schema.TypeMap" else path, element)
+            of_map = (node.get("Type") or {}).get("func") == "schema.TypeMap"
+            self._validate(path if of_map else f"{path}[]", element)
         for key, fact in (("ConflictsWith", "conflicts"), ("RequiredWith", "partners")):
             others = self._paths(path, node.get(key) or ())
             if others:
@@ -119,8 +128,9 @@ class _Type:
         found = constraint(validator)
         if found is None:
             self.problems.append(f"{self.token}: {path} is judged by {validator}")
-        for fact, value in (found or {}).items():
-            self._set(fact, path, value)
+        if (self.token, path) not in _OLDER:
+            for fact, value in (found or {}).items():
+                self._set(fact, path, value)
 
     def _paths(self, path: str, others: Any) -> list[str]:
         if isinstance(others, dict):
@@ -153,14 +163,30 @@ def main() -> None:
     parser.add_argument("checkout", type=Path)
     checkout: Path = parser.parse_args().checkout
     commit, date = revision(checkout)
-    names = {token.removeprefix("gcp:"): terraform_name(token.removeprefix("gcp:")) for token in TABLE.rows}
+    emulated = [token.removeprefix("gcp:") for token in TABLE.rows]
+    names = {token: TABLE.changes.terraform(token) for token in TABLE.changes.tokens}
+    names |= {token: terraform_name(token) for token in emulated}
+    # Of several names of one type, the emulated one, or the one that the provider's name follows from.
+    own = {
+        name: token for token, name in sorted(names.items(), key=lambda one: terraform_name(one[0]) == one[1])
+    }
+    own |= {names[token]: token for token in emulated}
+    names = {token: name for name, token in own.items()}
     problems: list[str] = []
     lines = []
-    schemas = all_types(checkout, names.values())
+    schemas = all_types(checkout)
     for token, name in sorted(names.items()):
-        found = _Type(token, schemas[name]["Schema"], problems)
-        problems += [f"{token}: {name} is not in the source" for name in found.missing()]
-        facts = {"terraform": names[token], **found.facts}
+        schema = (schemas.get(name) or {}).get("Schema")
+        if not isinstance(schema, dict) or describe(f"gcp:{token}") is None:
+            continue
+        found = _Type(token, schema, problems)
+        if token in emulated:
+            problems += [f"{token}: {name} is not in the source" for name in found.missing()]
+        else:  # combinations are of the types whose rows a reader has held against the source
+            found.facts = {fact: rows for fact, rows in found.facts.items() if fact not in _COMBINATIONS}
+        if token not in emulated and not found.facts:
+            continue
+        facts = {"terraform": name, **found.facts}
         lines.append(f"{json.dumps(token)}: {json.dumps(facts, separators=(',', ':'))}")
     head = f'{{"source": "{SOURCE}", "commit": "{commit}", "date": "{date}", "types": {{\n'
     FILE.write_text(head + ",\n".join(lines) + "\n}}\n", encoding="utf-8")

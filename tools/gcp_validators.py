@@ -1,5 +1,6 @@
 """Validators of the Google provider as facts: words, ranges, patterns, lengths and forms of values."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,9 @@ _PLAIN: Mapping[str, Mapping[str, Any]] = {
     "verify.ValidateIpCidrRange": {"form": "cidr"},
     "validation.IsCIDR": {"form": "cidr"},
     "validation.StringIsJSON": {"form": "json"},
+    "validation.IsRFC3339Time": {"pattern": _TIME},
+    "verify.ValidateDuration": {"pattern": _GO_DURATION},
+    "dns.validateRecordNameTrailingDot": {"pattern": r"\.\Z"},
     "verify.ValidateRFC6996Asn": {"ranges": [[64512, 65534], [4200000000, 4294967294], [16550, 16550]]},
     "container.validateDuration": {"pattern": _GO_DURATION},
     "kms.validateKmsCryptoKeyRotationPeriod": {"form": "rotation"},
@@ -56,14 +60,16 @@ def _with_arguments(name: str, arguments: list[Any]) -> dict[str, Any] | None:
     match (name.rpartition(".")[2], arguments):
         case (("StringInSlice" | "ValidateEnum"), [list() as words, *rest]):
             found = {"words_any_case" if rest == [True] else "words": words}
-        case ("IntAtLeast", [lowest]):
+        case (("IntAtLeast" | "FloatAtLeast"), [lowest]):
             found = {"ranges": [[lowest, None]]}
+        case ("IntAtMost", [highest]):
+            found = {"ranges": [[None, highest]]}
         case (("IntBetween" | "FloatBetween"), [lowest, highest]):
             found = {"ranges": [[lowest, highest]]}
         case ("StringLenBetween", [lowest, highest]):
             found = {"length": [lowest, highest]}
         case (("ValidateRegexp" | "StringMatch"), [str() as pattern, *_]):
-            found = {"pattern": _python(pattern)}
+            found = {"pattern": _python(pattern)} if _python(pattern) else None
         case ("ValidateRFC1035Name", [lowest, highest]):
             found = {"pattern": _NAME, "length": [lowest, highest]}
         case (("IsCIDRNetwork" | "ValidateRFC1918Network") as form, [lowest, highest]):
@@ -74,5 +80,10 @@ def _with_arguments(name: str, arguments: list[Any]) -> dict[str, Any] | None:
 
 
 def _python(pattern: str) -> str:
-    """A pattern of Go's for Python, where `$` also matches before a last line break."""
-    return pattern.replace("$", r"\Z")
+    """A pattern of Go's for Python, where `$` also matches before a last line break; empty without one."""
+    found = pattern.replace("$", r"\Z")
+    try:
+        re.compile(found)
+    except re.error:
+        return ""
+    return found

@@ -60,7 +60,7 @@ def refused(token: str, inputs: dict[str, Any], path: str) -> bool:
 
 
 def test_facts_are_of_every_type_of_the_tables() -> None:
-    assert {f"gcp:{token}" for token in facts()} == TABLE.rows.keys()
+    assert {f"gcp:{token}" for token in facts()} >= TABLE.rows.keys()
 
 
 @pytest.mark.parametrize("token", sorted(facts()))

@@ -9,6 +9,8 @@ INSTANCE, POOL = "compute/instance:Instance", "container/nodePool:NodePool"
 SUBNETWORK, ROUTER = "compute/subnetwork:Subnetwork", "compute/router:Router"
 CHECK, BUCKET = "compute/healthCheck:HealthCheck", "storage/bucket:Bucket"
 SQL, REPOSITORY = "sql/databaseInstance:DatabaseInstance", "artifactregistry/repository:Repository"
+SERVICE, SCHEDULED = "cloudrunv2/service:Service", "cloudscheduler/job:Job"
+TARGET = {"httpTarget": {"uri": "https://example.com/"}}
 CLASS = {"condition": {"age": 3}}
 
 
@@ -25,6 +27,73 @@ def limit(token: str, path: str, good: Any, bad: Any, **more: Any) -> Example:
 
 # id -> (type, world, accepted inputs, refused inputs, path of the violation)
 EXAMPLES: dict[str, Example] = {
+    "GCP-COMPUTE-024": (INSTANCE, [], {"tags": ["web-1"]}, {"tags": ["web-"]}, "tags[0]"),
+    "GCP-COMPUTE-025": limit("dns/managedZone:ManagedZone", "name", "z-1", "1z"),
+    "GCP-VM-005": limit(INSTANCE, "advancedMachineFeatures.threadsPerCore", 2, 4),
+    "GCP-VM-006": limit(INSTANCE, "hostname", "vm.lab", "vm-lab"),
+    "GCP-DISK-005": limit(DISK, "physicalBlockSizeBytes", 16384, 8192),
+    "GCP-HEALTH-003": limit(CHECK, "checkIntervalSec", 300, 301),
+    "GCP-HEALTH-004": limit(CHECK, "unhealthyThreshold", 10, 12),
+    "GCP-GKE-035": limit(POOL, "nodeConfig.diskSizeGb", 65536, 65537),
+    "GCP-GKE-036": limit(
+        "container/cluster:Cluster",
+        "notificationConfig.pubsub.topic",
+        "projects/p/topics/t",
+        "t",
+        initialNodeCount=1,
+    ),
+    "GCP-GKE-037": limit(POOL, "name", "a-1", "A"),
+    "GCP-STORAGE-016": limit(BUCKET, "rpo", "DEFAULT", "TURBO"),
+    "GCP-STORAGE-017": limit(BUCKET, "autoclass.terminalStorageClass", "NEARLINE", "STANDARD"),
+    "GCP-STORAGE-018": (
+        BUCKET,
+        [],
+        {"lifecycleRules": [{"action": {"type": "Delete"}, "condition": {"createdBefore": "2026-01-02"}}]},
+        {"lifecycleRules": [{"action": {"type": "Delete"}, "condition": {"createdBefore": "2026"}}]},
+        "lifecycleRules[0].condition.createdBefore",
+    ),
+    "GCP-KMS-011": limit(TOPIC, "kmsKeyName", "projects/p/locations/l/keyRings/r/cryptoKeys/k", "k"),
+    "GCP-KMS-012": limit("kms/cryptoKey:CryptoKey", "name", "a_B-1", "a.b"),
+    "GCP-KMS-013": limit("kms/cryptoKey:CryptoKey", "destroyScheduledDuration", "86400s", "86399s"),
+    "GCP-IAM-020": limit("serviceaccount/account:Account", "displayName", "a" * 100, "a" * 101),
+    "GCP-PUBSUB-005": limit(TOPIC, "messageRetentionDuration", "2678400s", "2678401s"),
+    "GCP-PUBSUB-006": limit(SUBSCRIPTION, "expirationPolicy.ttl", "86400s", "86399s"),
+    "GCP-PUBSUB-007": limit(SUBSCRIPTION, "retryPolicy.minimumBackoff", "600s", "601s"),
+    "GCP-PUBSUB-008": limit(SUBSCRIPTION, "pushConfig.pushEndpoint", "https://a.b", "http://a.b"),
+    "GCP-BIGQUERY-004": limit(DATASET, "storageBillingModel", "PHYSICAL", "COLD"),
+    "GCP-SECRET-002": limit("secretmanager/secret:Secret", "ttl", "3600s", "1h"),
+    "GCP-SECRET-003": (
+        "secretmanager/secret:Secret",
+        [],
+        {"rotation": {"rotationPeriod": "3600s"}, "topics": [{"name": "projects/p/topics/t"}]},
+        {"rotation": {"rotationPeriod": "3599s"}, "topics": [{"name": "projects/p/topics/t"}]},
+        "rotation.rotationPeriod",
+    ),
+    "GCP-SECRET-004": limit(
+        "secretmanager/secret:Secret", "expireTime", "2030-01-01T00:00:00Z", "2030-01-01"
+    ),
+    "GCP-RUN-003": limit(SERVICE, "template.containers.ports.containerPort", 65535, 65536),
+    "GCP-RUN-004": limit(SERVICE, "template.timeout", "3600s", "3601s"),
+    "GCP-RUN-005": limit(SERVICE, "template.maxInstanceRequestConcurrency", 1000, 1001),
+    "GCP-RUN-006": limit(SERVICE, "template.containers.image", "a/b:c", "a b"),
+    "GCP-RUN-007": limit(SERVICE, "template.containers.envs.name", "PORTS", "PORT"),
+    "GCP-NOTEBOOK-040": limit("workbench/instance:Instance", "desiredState", "ACTIVE", "RUNNING"),
+    "GCP-SCHEDULER-002": limit(SCHEDULED, "retryConfig.retryCount", 5, 6, **TARGET),
+    "GCP-SCHEDULER-003": limit(SCHEDULED, "name", "a_B-1", "a b", **TARGET),
+    "GCP-SCHEDULER-004": limit(SCHEDULED, "retryConfig.minBackoffDuration", "5s", "5m", **TARGET),
+    "GCP-SCHEDULER-005": limit(SCHEDULED, "httpTarget.uri", "https://a.b", "a.b"),
+    "GCP-REDIS-001": limit("redis/instance:Instance", "memorySizeGb", 300, 301),
+    "GCP-REDIS-002": limit("redis/instance:Instance", "redisVersion", "REDIS_6_X", "7.2"),
+    "GCP-DNS-001": limit("dns/managedZone:ManagedZone", "dnsName", "a.b.", "a.b"),
+    "GCP-VPCACCESS-001": limit("vpcaccess/connector:Connector", "ipCidrRange", "10.8.0.0/28", "10.8.0.0/24"),
+    "GCP-VPCACCESS-002": limit("vpcaccess/connector:Connector", "name", "a" * 25, "a" * 26),
+    "GCP-VPCACCESS-003": limit("vpcaccess/connector:Connector", "minInstances", 2, 1),
+    "GCP-MONITORING-001": limit(
+        "monitoring/alertPolicy:AlertPolicy", "conditions.conditionThreshold.duration", "120s", "90s"
+    ),
+    "GCP-SQL-010": limit(SQL, "settings.insightsConfig.queryStringLength", 256, 255),
+    "GCP-SQL-011": limit(SQL, "settings.backupConfiguration.transactionLogRetentionDays", 35, 36),
+    "GCP-FILESTORE-040": limit("filestore/instance:Instance", "name", "home-1", "home_1"),
     "GCP-PUBSUB-001": limit(TOPIC, "name", "my-google.topic_1", "goog-topic"),
     "GCP-PUBSUB-002": limit(SUBSCRIPTION, "ackDeadlineSeconds", 10, 9),
     "GCP-PUBSUB-003": limit(SUBSCRIPTION, "deadLetterPolicy.maxDeliveryAttempts", 5, 4),
@@ -59,7 +128,6 @@ EXAMPLES: dict[str, Example] = {
     "GCP-COMPUTE-022": limit(SUBNETWORK, "logConfig.flowSampling", 1, 1.1),
     "GCP-COMPUTE-023": limit(ROUTER, "bgp.keepaliveInterval", 60, 61),
     "GCP-HEALTH-001": limit(CHECK, "tcpHealthCheck.port", 65535, 65536),
-    "GCP-HEALTH-002": limit(CHECK, "tcpHealthCheck.proxyHeader", "PROXY_V1", "PROXY_V2"),
     "GCP-DISK-001": limit(DISK, "type", "hyperdisk-ml", "ssd"),
     "GCP-DISK-002": limit(DISK, "size", 65536, 65537),
     "GCP-DISK-003": limit(DISK, "accessMode", "READ_ONLY_MANY", "READ_WRITE"),
