@@ -12,7 +12,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,8 @@ def made_by(program: str) -> list[tuple[str, dict[str, Any]]]:
     recorder = Recorder()
     pulumi.runtime.set_mocks(recorder, preview=True)
     code = compile(program, "example", "exec")
-    pulumi.runtime.test(lambda: exec(code, {}))()
+    run: Callable[[], object] = pulumi.runtime.test(lambda: exec(code, {}))  # type: ignore[no-untyped-call]
+    run()
     return recorder.made
 
 

@@ -28,9 +28,14 @@ def limit(token: str, path: str, good: Any, bad: Any, **more: Any) -> Example:
 # id -> (type, world, accepted inputs, refused inputs, path of the violation)
 EXAMPLES: dict[str, Example] = {
     "GCP-COMPUTE-024": (INSTANCE, [], {"tags": ["web-1"]}, {"tags": ["web-"]}, "tags[0]"),
-    "GCP-COMPUTE-025": limit("dns/managedZone:ManagedZone", "name", "z-1", "1z"),
+    "GCP-COMPUTE-025": limit("compute/backendService:BackendService", "name", "b-1", "1b"),
     "GCP-VM-005": limit(INSTANCE, "advancedMachineFeatures.threadsPerCore", 2, 4),
     "GCP-VM-006": limit(INSTANCE, "hostname", "vm.lab", "vm-lab"),
+    "GCP-VM-050": limit(INSTANCE, "confidentialInstanceConfig.confidentialInstanceType", "TDX", "SGX"),
+    "GCP-NOTEBOOK-041": limit(
+        "workbench/instance:Instance", "gceSetup.bootDisk.diskSizeGb", "64000", "64001"
+    ),
+    "GCP-SQL-050": limit(SQL, "name", "db-1", "db_1", settings={"activationPolicy": "ALWAYS"}),
     "GCP-DISK-005": limit(DISK, "physicalBlockSizeBytes", 16384, 8192),
     "GCP-HEALTH-003": limit(CHECK, "checkIntervalSec", 300, 301),
     "GCP-HEALTH-004": limit(CHECK, "unhealthyThreshold", 10, 12),
@@ -52,7 +57,6 @@ EXAMPLES: dict[str, Example] = {
         {"lifecycleRules": [{"action": {"type": "Delete"}, "condition": {"createdBefore": "2026"}}]},
         "lifecycleRules[0].condition.createdBefore",
     ),
-    "GCP-KMS-011": limit(TOPIC, "kmsKeyName", "projects/p/locations/l/keyRings/r/cryptoKeys/k", "k"),
     "GCP-KMS-012": limit("kms/cryptoKey:CryptoKey", "name", "a_B-1", "a.b"),
     "GCP-KMS-013": limit("kms/cryptoKey:CryptoKey", "destroyScheduledDuration", "86400s", "86399s"),
     "GCP-IAM-020": limit("serviceaccount/account:Account", "displayName", "a" * 100, "a" * 101),
@@ -76,7 +80,6 @@ EXAMPLES: dict[str, Example] = {
     "GCP-RUN-004": limit(SERVICE, "template.timeout", "3600s", "3601s"),
     "GCP-RUN-005": limit(SERVICE, "template.maxInstanceRequestConcurrency", 1000, 1001),
     "GCP-RUN-006": limit(SERVICE, "template.containers.image", "a/b:c", "a b"),
-    "GCP-RUN-007": limit(SERVICE, "template.containers.envs.name", "PORTS", "PORT"),
     "GCP-NOTEBOOK-040": limit("workbench/instance:Instance", "desiredState", "ACTIVE", "RUNNING"),
     "GCP-SCHEDULER-002": limit(SCHEDULED, "retryConfig.retryCount", 5, 6, **TARGET),
     "GCP-SCHEDULER-003": limit(SCHEDULED, "name", "a_B-1", "a b", **TARGET),
