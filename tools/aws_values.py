@@ -28,7 +28,7 @@ from infra.engine.golang import ROOT
 from rehearsal.aws.values import FACTS, LISTS
 from rehearsal.core.sdk_types import describe
 from tools import aws_lists
-from tools.sdk_defaults import arguments_of, documented, object_class
+from tools.sdk.defaults import arguments_of, documented, object_class
 
 _CFN_LINT = importlib.util.find_spec("cfnlint")
 assert _CFN_LINT is not None and _CFN_LINT.origin is not None

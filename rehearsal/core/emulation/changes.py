@@ -11,7 +11,7 @@ path without list indices:
 - `defaults`: the provider's own values for properties that are left out.
 - `sets`: lists without order. `alike`: kind of equality (`equality.KINDS`) -> properties compared by it.
 - `filled`: values that the cloud fills in for `computed` properties, by the documentation of the SDK; in
-  `filled.json` beside the file, by `tools/sdk_defaults.py`.
+  `filled.json` beside the file, by `tools/sdk/defaults.py`.
 - `nulls`: an empty value differs from one that is left out (terraform-plugin-framework; not in SDK 2).
 """
 

@@ -1,6 +1,6 @@
 """Write the values that the clouds fill in, by the documentation of the SDKs, into the rehearsal's data.
 
-    python -m tools.sdk_defaults aws|gcp
+    python -m tools.sdk.defaults aws|gcp
 
 The schema of a provider says that it computes a property which a program leaves out, not what value the cloud
 gives it. The documentation of many says so: "Defaults to `false`." Sentences with a condition are left out.
