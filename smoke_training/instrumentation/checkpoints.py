@@ -94,7 +94,8 @@ def prune(root: Path, retention: Retention) -> list[int]:
     The newest complete one always stays. One that cannot be deleted stays, too; its OSError is raised after
     the others are deleted.
     """
-    _sweep(root)
+    for gone in root.glob(f"{_GONE}*"):
+        shutil.rmtree(gone, ignore_errors=True)
     there = whole(root)
     given_up = sorted(there.keys() - retention.kept(there))
     refused: OSError | None = None
@@ -109,11 +110,6 @@ def prune(root: Path, retention: Retention) -> list[int]:
     if refused is not None:
         raise refused
     return given_up
-
-
-def _sweep(root: Path) -> None:
-    for gone in root.glob(f"{_GONE}*"):
-        shutil.rmtree(gone, ignore_errors=True)
 
 
 def _sizes(folder: Path, promised: Mapping[str, str]) -> dict[str, int | None]:

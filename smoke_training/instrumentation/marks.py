@@ -117,7 +117,7 @@ class DeviceMarks:
         try:
             event = self._free.popleft()
         except IndexError:
-            event = _event()
+            event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         event.record()
         return event
 
@@ -128,7 +128,3 @@ def _resolved(events: Events) -> StepTimes:
     for (section, begin), (_, end) in itertools.pairwise(events):
         spent[section] += float(begin.elapsed_time(end)) / 1e3
     return StepTimes._make([*spent, float(events[0][1].elapsed_time(events[-1][1])) / 1e3])
-
-
-def _event() -> "torch.cuda.Event":
-    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

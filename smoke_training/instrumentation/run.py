@@ -254,8 +254,13 @@ class InstrumentedRun(Generic[Batch]):
             self._tokens = None
 
     def loss(self, value: Tensor | float) -> None:
-        """Note this rank's loss of this step, before any reduction; it is read later, without a wait here."""
-        self._losses.append((self.step, torch.as_tensor(value).detach().sum(dtype=torch.float64)))
+        """Note this rank's loss of this step, before any reduction; it is read later, without a wait here.
+
+        Of a DTensor only the local part is read: anything else is a collective, for which peers may not wait.
+        """
+        noted = torch.as_tensor(value).detach()
+        local: Tensor = noted.to_local() if hasattr(noted, "to_local") else noted
+        self._losses.append((self.step, local.isfinite().all()))
 
     @contextmanager
     def checkpoint(self) -> Iterator[None]:

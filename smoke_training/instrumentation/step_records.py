@@ -100,21 +100,24 @@ class Bookkeeper(threading.Thread):
         if unknown is None and not self._overlaps and not given.waits:
             unknown = "no wait for another rank was seen in Python: communication is part of compute or other"
         own = summary(steps, unknown) | self._rates(steps, given.tokens)
-        finite = torch.stack([loss for _, loss in given.losses]).isfinite().tolist() if given.losses else []
-        broken = (step for (step, _), good in zip(given.losses, finite, strict=True) if not good)
-        own["nonfinite_loss_step"] = self._broken = self._broken or next(broken, None)
+        own["nonfinite_loss_step"] = self._broken = self._broken or self._first_broken(given.losses)
         record: Record = {"step": given.step, "rank": self.peers.rank, "world": self.peers.world, **own}
         record |= {"straggler": None, "straggler_reason": "one rank has no peers", "ranks": None}
         record["tokens_per_second_all"] = own["tokens_per_second"] if self._comparison is None else None
-        if self._comparison is not None:
+        if self._comparison is None:
+            self._accuse([own])
+        else:
             self.peers.publish(window, own)
             if self.peers.rank == 0:
                 record |= self._compared(window, self._comparison)
             else:
                 record["straggler_reason"] = "rank 0 has the comparison"
         self.latest = record
-        if self.peers.rank == 0:
-            self._export(record)
+        if self._path is not None:
+            with self._path.open("a") as stream:
+                stream.write(json.dumps(record) + "\n")
+        if self.peers.rank == 0 and self._on_record is not None:
+            self._on_record(record)
 
     def _compared(self, window: int, comparison: PeerComparison) -> Record:
         figures, missing = self.peers.collect(window, lambda: not self._work.empty())
@@ -124,11 +127,7 @@ class Bookkeeper(threading.Thread):
         rows = [row for row in figures if isinstance(row, dict)]
         rates = [row["tokens_per_second"] for row in rows]
         tokens = None if None in rates else math.fsum(rates)
-        broken = [(at, rank) for rank, row in enumerate(rows) if (at := row["nonfinite_loss_step"])]
-        if broken and not self._accused:
-            first, _ = self._accused = min(broken)
-            ranks = ", ".join(str(rank) for at, rank in broken if at == first)
-            self.complain(f"the loss of rank {ranks} was the first that is not finite, in step {first}")
+        self._accuse(rows)
         comparison.add([float(row["median_compute_s"]) for row in rows])
         standings = comparison.standings()
         worst = max(standings, key=lambda standing: standing.slowdown)
@@ -139,6 +138,28 @@ class Bookkeeper(threading.Thread):
             "tokens_per_second_all": tokens,
             "ranks": [{**row, **score} for row, score in zip(rows, scores, strict=True)],
         }
+
+    def _first_broken(self, losses: Sequence[tuple[int, Tensor]]) -> int | None:
+        """Return the first step whose loss was not finite; a device that cannot be read costs no other."""
+        broken = list[int]()
+        for device in {good.device for _, good in losses}:
+            of_device = [(step, good) for step, good in losses if good.device == device]
+            try:
+                finite = torch.stack([good for _, good in of_device]).tolist()
+                broken += [step for (step, _), good in zip(of_device, finite, strict=True) if not good]
+            except Exception as error:
+                self.complain(f"losses on {device}: {type(error).__name__}: {error}")
+        return min(broken, default=None)
+
+    def _accuse(self, rows: Sequence[Record]) -> None:
+        """Report, once, the ranks of the first loss that is not finite."""
+        broken = [
+            (at, rank) for rank, row in enumerate(rows) if isinstance(at := row["nonfinite_loss_step"], int)
+        ]
+        if broken and not self._accused:
+            first, _ = self._accused = min(broken)
+            ranks = ", ".join(str(rank) for at, rank in broken if at == first)
+            self.complain(f"the loss of rank {ranks} was the first that is not finite, in step {first}")
 
     def _rates(self, steps: list[StepTimes], tokens: int | None) -> Record:
         """Return rates of these steps, effective training time so far, own history and state of the GPU."""
@@ -170,13 +191,6 @@ class Bookkeeper(threading.Thread):
         if self._path is not None:
             with self._path.open("a") as stream:
                 stream.write(json.dumps({"step": step, "no_step_for_s": seconds, "hang": list(texts)}) + "\n")
-
-    def _export(self, record: Record) -> None:
-        if self._path is not None:
-            with self._path.open("a") as stream:
-                stream.write(json.dumps(record) + "\n")
-        if self._on_record is not None:
-            self._on_record(record)
 
     def complain(self, text: str) -> None:
         """Record a problem; warn of the first one."""

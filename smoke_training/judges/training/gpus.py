@@ -236,10 +236,8 @@ def state(_plan: Plan, found: Evidence) -> Check:
         Culprit("rank", str(rank), Cause.CORRUPTION, (why,), node=host_of(rank, cluster))
         for rank, why in faults.items()
     )
-    links, what = (
-        {str(r): _link(item) for r, item in known.items()},
-        "those that have to be reset or replaced",
-    )
+    links = {str(r): _link(item) for r, item in known.items()}
+    what = "those that have to be reset or replaced"
     return Check(
         status=status,
         measured=Measured.count(len(faults), "GPUs", len(known), what, links=links),

@@ -163,7 +163,11 @@ class Rounds:
                 if self._done(repetitions, spent, limit_s):
                     break
         if not self.broken and self.tally.cells() and len(arena.nodes) > ALONE_AT_MOST:
-            self._measure_accused_alone()
+            # The worst cell of every accusation again, with nothing else on the network.
+            for pair in self._seen().accused[:ACCUSED_AT_MOST]:
+                for _ in range(CRAWL_VISITS if pair in self.crawling else SERIAL_VISITS):
+                    if not self.broken:
+                        self._repeat([[pair]], serial=True)
         kind, ports = "tcp" if arena.sockets else "efa", counters.ports().values()
         resent = any(port.retransmitted is not None for port in ports)
         counted = counters.tcp() is not None if arena.sockets else resent
@@ -196,13 +200,6 @@ class Rounds:
         seen = self._seen()
         precise = repetitions >= FIGURE_REPETITIONS or (repetitions >= FIRST_LOOK and spent > FIGURE_S)
         return (precise and seen.enough) or spent > (SUSPICION if seen.suspicious else 1.0) * limit_s
-
-    def _measure_accused_alone(self) -> None:
-        """Measure the worst cell of every accusation with nothing else on the network."""
-        for pair in self._seen().accused[:ACCUSED_AT_MOST]:
-            for _ in range(CRAWL_VISITS if pair in self.crawling else SERIAL_VISITS):
-                if not self.broken:
-                    self._repeat([[pair]], serial=True)
 
     def _choose_sizes(self, schedule: Schedule) -> None:
         """Choose bytes with which a visit takes about VISIT_S at the fastest pair's rate, by a pilot.

@@ -68,11 +68,8 @@ def load(group: Group) -> Load:
     if not group.cuda:
         return CPU
     found = A100 if "A100" in torch.cuda.get_device_name(group.device) else H100
-    return replace(found, workers=min(group.gather(_fitting(found.workers, group.nodes().count(group.node)))))
-
-
-def _fitting(workers: int, ranks: int) -> int:
-    return max(CPU.workers, min(workers, host.usable_cpus() // ranks))
+    fitting = min(found.workers, host.usable_cpus() // group.nodes().count(group.node))
+    return replace(found, workers=min(group.gather(max(CPU.workers, fitting))))
 
 
 class SampleFiles(Dataset[dict[str, Tensor]]):

@@ -80,7 +80,8 @@ class Coordinator:
                 found = self._nodes(mine, now - began)
                 here = {facts.node for facts in found.joined} >= set(range(self.plan.nodes))
                 complete = (complete or now) if here else None
-                if self._alike(found) or now > until or (complete and now - complete > SETTLE_S):
+                alike = world.nodes(self.plan, Evidence([found])).status is Verdict.PASS
+                if alike or now > until or (complete and now - complete > SETTLE_S):
                     break
                 time.sleep(TICK_S)
         finally:
@@ -129,7 +130,10 @@ class Coordinator:
         if not self._peers:
             return
         until = min(time.monotonic() + FAREWELL_S, deadline)
-        while time.monotonic() < until and self._waiting():
+        while time.monotonic() < until and any(
+            node != 0 and node not in self._unreachable and peer.connected and peer.failures is None
+            for node, peer in self._peers.items()
+        ):
             now = time.monotonic()
             for event in self._listener.poll(now):
                 self._receive(event, self._time.at(now))
@@ -171,9 +175,6 @@ class Coordinator:
             waited_s=round(waited, 3),
             patience_s=self.plan.join_timeout_s,
         )
-
-    def _alike(self, found: JoinedNodes) -> bool:
-        return world.nodes(self.plan, Evidence([found])).status is Verdict.PASS
 
     def _short_of_devices(self, found: JoinedNodes) -> Iterator[str]:
         for facts in found.joined:
@@ -234,12 +235,6 @@ class Coordinator:
         raise RunEndedError("; ".join(f"rank {b.rank} broke in phase {b.phase}: {b.words}" for b in broke))
 
     # -- at the end ------------------------------------------------------------------------------------
-
-    def _waiting(self) -> bool:
-        return any(
-            node != 0 and node not in self._unreachable and peer.connected and peer.failures is None
-            for node, peer in self._peers.items()
-        )
 
     def _liveness(self) -> Liveness:
         return Liveness(

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+from torch.distributed.tensor import DTensor, Partial
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
 import smoke_training
@@ -84,6 +85,20 @@ def poisoned() -> dict[str, Any]:
     return trained(model, step)
 
 
+def placed() -> dict[str, Any]:
+    """The loss is a DTensor whose local parts are still to be added up; that of rank 1 is once a NaN."""
+    model = nn.Linear(8, 8)
+    mesh = init_device_mesh("cpu", (2,))
+    steps = iter(range(1, STEPS + 1))
+
+    def step(batch: Tensor) -> Tensor:
+        wrong = next(steps) == 3 and dist.get_rank() == 1
+        loss = model(batch * float("nan") if wrong else batch).mean().detach()
+        return DTensor.from_local(loss, mesh, [Partial()], run_check=False)
+
+    return trained(model, step)
+
+
 def tensor_parallel() -> dict[str, Any]:
     model = layers()
     parallelize_module(model, init_device_mesh("cpu", (2,)), {"1": ColwiseParallel(), "2": RowwiseParallel()})
@@ -124,7 +139,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     found = {
         "sharded": sharded(), "tensor": tensor_parallel(), "pipeline": pipelined(),
-        "poisoned": poisoned(), "hang": hung(folder)
+        "poisoned": poisoned(), "placed": placed(), "hang": hung(folder)
     }  # fmt: skip
     (folder / f"{dist.get_rank()}.json").write_text(json.dumps(found))
     dist.barrier()

@@ -50,9 +50,12 @@ def test_tokens_of_all_ranks_are_added_up(found: Found) -> None:
     assert record["tokens_per_second_all"] > 1.5 * record["tokens_per_second"]
 
 
-def test_the_rank_with_the_first_loss_that_is_not_finite_is_named(found: Found) -> None:
-    assert [rank["poisoned"]["nonfinite_loss_step"] for rank in found] == [4, 3]
-    (text,) = found[0]["poisoned"]["problems"]
+@pytest.mark.parametrize(("loop", "first"), [("poisoned", [4, 3]), ("placed", [None, 3])])
+def test_the_rank_with_the_first_loss_that_is_not_finite_is_named(
+    found: Found, loop: str, first: list[int | None]
+) -> None:
+    assert [rank[loop]["nonfinite_loss_step"] for rank in found] == first
+    (text,) = found[0][loop]["problems"]
     assert "rank 1 " in text and "step 3" in text
     assert found[0]["sharded"]["nonfinite_loss_step"] is None
 

@@ -1,6 +1,7 @@
 """Loops that use `instrument` wrongly are reported once; rates that cannot be stated have their reason."""
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -121,3 +122,19 @@ def test_a_missing_utilisation_names_what_it_needs(given: dict[str, Any], needed
     record: Any = run.latest
     assert record["mfu"] is None and record["mfu_reason"] == f"needs {needed} above 0"
     assert record["tokens_per_second_all"] == record["tokens_per_second"] > 0
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_losses_of_one_rank_are_reported_and_those_that_cannot_be_read_lose_no_record() -> None:
+    losses: Iterator[Tensor | float] = iter(
+        [1.0, torch.zeros((), device="meta"), torch.full((2,), 1e308, dtype=torch.float64), float("nan")]
+    )
+    with smoke_training.instrument(nn.Linear(8, 1), None, Loader(4), every=4) as run:
+        for _ in run.batches():
+            run.loss(next(losses))
+    unreadable, broken = run.problems
+    assert "losses on meta" in unreadable
+    assert "rank 0 " in broken
+    assert "step 4" in broken
+    assert run.latest is not None
+    assert run.latest["nonfinite_loss_step"] == 4
