@@ -191,7 +191,10 @@ def _above_ring(found: CollectiveReference, ring: BandwidthBound, shape: Cluster
 def wire_bounds(
     tables: FigureTables, plan: Plan, setting: RunSetting, name: str
 ) -> tuple[BandwidthBound, ...]:
-    """Return the bounds of a collective on this run's wires; none where the wires are unknown."""
+    """Return the bounds of a collective on this run's wires; none where the wires are unknown.
+
+    Some of a node's GPUs only use the wires near them (NVIDIA/nccl-tests#290, #232): those are unknown.
+    """
     if setting.shape is None:
         return ()
     if setting.backend == "gloo":
@@ -200,6 +203,8 @@ def wire_bounds(
         found = bounds(name, setting.shape, wires, "gloo")
         return tuple(bound for bound in found if bound.limit == NETWORK)
     machine = lookup.find_machine(tables, plan.instance_type, plan.fabric)
+    if setting.shape.per_node < (plan.gpus_per_node if isinstance(machine, NoFigure) else machine.gpus):
+        return ()
     wires = Wires(network=None) if isinstance(machine, NoFigure) else lookup.wires(machine)
     if plan.network_gbit_s is not None:
         wires = Wires(network=plan.network_gbit_s / 8, ring=wires.ring, switch=wires.switch)
@@ -296,7 +301,7 @@ def _derived(
     """A fully known bound, for a fabric with published comparables."""
     bound = lowest(limits, algorithm)
     if bound is None or not bound.complete:
-        reasons.append("no bound either: not every wire on the path is known")
+        reasons.append("no bound either: not every wire that these GPUs use is known")
     elif plan.fabric not in EFFICIENT_FABRICS:
         reasons.append(f"no efficiency is known for {plan.fabric}; the bound is {bound.value:.1f} GB/s")
     else:

@@ -63,7 +63,7 @@ def interfaces(proc: Path = PROC_NET, sys: Path = CLASS_NET) -> dict[str, Networ
     """Return every interface of this network namespace by name; empty where the kernel shows none."""
     rows = [line.split(":", 1) for line in files.lines(proc / "dev") if ":" in line]
     counts = {name.strip(): [int(word) for word in text.split()] for name, text in rows}
-    trusted = _names(sys) == set(counts)
+    trusted = {path.name for path in sys.glob("*/")} == set(counts)
     return {
         name: _interface(name, row, sys / name if trusted else None, own=proc == PROC_NET)
         for name, row in counts.items()
@@ -178,13 +178,6 @@ def _table(path: Path, prefix: str) -> dict[str, int]:
     """Parse a pair of lines of /proc/net/snmp or netstat: names, then values."""
     lines = [line.split()[1:] for line in files.lines(path) if line.startswith(prefix)]
     return {name: int(value) for name, value in zip(*lines[:2], strict=False)} if len(lines) >= 2 else {}
-
-
-def _names(folder: Path) -> set[str]:
-    try:
-        return {path.name for path in folder.iterdir() if path.is_dir()}
-    except OSError:
-        return set()
 
 
 def _text(folder: Path | None, name: str) -> str | None:

@@ -118,7 +118,9 @@ class DeviceReader:
             if int(number) > after:
                 last = int(number)
                 for bus, code, words in _XID.findall(line):
-                    more = " asks" if _asks(words) else " fatal" if _FATAL.search(words) else ""
+                    changed = _CHANGED.search(words)  # the value that an action changed to decides
+                    asks = int(changed[1], 16) > 0 if changed else _REQUIRED.search(words) is not None
+                    more = " asks" if asks else " fatal" if _FATAL.search(words) else ""
                     found[f"kernel/{bus}/xid {code}{more}"] += 1
                 for bus, code, how in _SXID.findall(line):
                     found[f"kernel/{bus}/sxid {code} {how.lower()}"] += 1
@@ -144,12 +146,6 @@ class DeviceReader:
         if kinds:
             return "passthrough" if kinds == {"identity"} else "translating"
         return "off" if groups.is_dir() else None
-
-
-def _asks(words: str) -> bool:
-    """Report whether a message requests an action: the value that the action changed to decides."""
-    changed = _CHANGED.search(words)
-    return int(changed[1], 16) > 0 if changed else _REQUIRED.search(words) is not None
 
 
 def _difference(name: str, before: int, after: int) -> int:

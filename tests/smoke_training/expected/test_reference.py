@@ -104,6 +104,20 @@ def test_no_figure_but_known_wires_is_provisional_and_only_far_below_is_a_fault(
     assert found.ceiling == pytest.approx(400 / 8 * 47 / 5)
 
 
+@pytest.mark.parametrize(
+    ("machine", "fabric", "shape"),
+    [("hgx-h100", "infiniband", (2, 1)), ("p5.48xlarge", "efa", (2, 4)), ("a3-megagpu-8g", "tcpxo", (2, 2)),
+     ("hgx-h100", "infiniband", (1, 7)), ("unknown", "efa", (2, 1))],
+)  # fmt: skip
+def test_some_of_a_nodes_gpus_prove_no_fault_of_the_whole_nodes_network(
+    machine: str, fabric: str, shape: tuple[int, int]
+) -> None:
+    wide: dict[str, Any] = {} if machine != "unknown" else {"network_gbit_s": 3200.0}
+    for name in ("all_reduce", "all_to_all"):
+        found = held(on_nccl(*shape), name=name, instance_type=machine, fabric=fabric, **wide)
+        assert (found.expected.kind, found.fail_below, found.bounds) == ("unknown", None, ())
+
+
 def test_a_sweep_too_small_for_so_many_ranks_has_no_provisional_figure() -> None:
     found = held(on_nccl(20), instance_type="p5.48xlarge", sizes=(1024, 8 * GIB))
     assert found.expected.kind == "unknown"
