@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from smoke_training.fabric import Fabric
+from smoke_training.model import Cause
 from smoke_training.nccl.log import LogFacts
 
 LINK_LOCAL = "pod-id-link0"  # the EKS Pod Identity agent's interface: carries credentials, never training
@@ -73,14 +74,18 @@ def excludes(selection: str | None, interface: str) -> bool:
 
 _COMMON = (
     VariableRule("NCCL_NET", _not("socket"), "unset or the fabric's own network, never Socket"),
-    VariableRule("NCCL_NET_PLUGIN", _not("none"), "unset or the fabric's plugin, never none"),
     VariableRule("NCCL_P2P_DISABLE", _not("1"), "unset or 0"),
+)
+# NCCL itself has InfiniBand and RoCE, where "none" may be on purpose (NVIDIA/aicr#1428).
+_BY_PLUGIN = (
+    *_COMMON,
+    VariableRule("NCCL_NET_PLUGIN", _not("none"), "unset or the fabric's plugin, never none"),
 )
 _EFA = Proof(
     re.compile(r"libfabric", re.IGNORECASE),
     ("efa",),
     (
-        *_COMMON,
+        *_BY_PLUGIN,
         VariableRule("FI_PROVIDER", lambda value: value in (None, "efa"), "efa, or unset"),
         VariableRule(
             "NCCL_SOCKET_IFNAME",
@@ -104,13 +109,13 @@ PROOFS: Mapping[Fabric, Proof] = {
     Fabric.TCPX: Proof(
         re.compile(r"GPUDirectTCPX", re.IGNORECASE),
         (),
-        _COMMON,
+        _BY_PLUGIN,
         interfaces="NCCL_GPUDIRECTTCPX_SOCKET_IFNAME",
     ),
     Fabric.TCPXO: Proof(
         re.compile(r"FasTrak|TCPXO", re.IGNORECASE),
         (),
-        _COMMON,
+        _BY_PLUGIN,
         interfaces="NCCL_FASTRAK_IFNAME",
         invisible=True,
     ),
@@ -206,15 +211,19 @@ def _ports(fabric: Fabric, facts: LogFacts) -> list[str]:
     return [port for port, link in facts.ports.items() if wanted in (None, link)]
 
 
-def adapter_problems(fabric: Fabric, facts: LogFacts, adapters: int | None, *, direct: bool) -> list[str]:
+def adapter_problems(
+    fabric: Fabric, facts: LogFacts, adapters: int | None, *, direct: bool
+) -> list[tuple[Cause, str]]:
     """Return proven lacks of adapters and, where the machine has it (`direct`), of GPUDirect RDMA."""
     found, remote = adapters_found(fabric, facts), _remote(facts)
     problems = []
     if _counted(fabric, adapters) and found is not None and adapters is not None and found < adapters:
-        problems.append(f"the NCCL log found {found} adapters, the machine type has {adapters}")
+        text = f"the NCCL log found {found} adapters, the machine type has {adapters}"
+        problems.append((Cause.DEAD_RAIL, text))
     if direct and remote and not any(facts.direct.get(name) for name in remote):
         ends = sum(remote.values())
-        problems.append(f"none of {ends} channel ends between nodes goes by GPUDirect RDMA")
+        text = f"none of {ends} channel ends between nodes goes by GPUDirect RDMA"
+        problems.append((Cause.MISCONFIGURED, text))
     return problems
 
 

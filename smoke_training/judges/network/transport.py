@@ -33,6 +33,10 @@ DEAD_BALANCE = 0.5  # a node's quietest adapter below half of its median one car
 SHOWN = ("node", "tx_bytes", "rx_bytes", "port_tx_bytes", "environment")
 REMEDIES = {
     "nic": "Check adapter {id}; if it stays quiet, replace the node.",
+    Cause.DEAD_RAIL: "Compare the adapters of node {node} with another node's (lspci, /sys/class/infiniband, "
+    "devices that its pod was given); replace the node if they are gone.",
+    Cause.MISCONFIGURED: "Restore GPUDirect RDMA on node {node}: nvidia-peermem or DMA-BUF in its driver and "
+    "kernel, no NCCL_NET_GDR_LEVEL or NCCL_NET_GDR_DISABLE that forbids it.",
     "": "Install or repair the fabric's plugin in the image; NCCL's log, nccl-*.log in the nodes' scratch "
     "folders, has its search for the fabric.",
 }
@@ -52,7 +56,7 @@ def transport(plan: Plan, found: Evidence) -> Check:
             "its own to prove."
         )
     logs = {log.node: log for log in found.all_of(NcclLog)} if record.backend == "nccl" else {}
-    message = _log_findings(plan, logs)
+    message = _log_findings(plan, found, logs)
     silent = [node.node for node in record.nodes if node.node not in logs] if logged else []
     message.doubts.extend(
         f"node {node}: no NCCL log was found, so its choice of network is not proven" for node in silent
@@ -70,27 +74,29 @@ def transport(plan: Plan, found: Evidence) -> Check:
 
 @dataclass(frozen=True)
 class _LogFindings:
-    """Problems that NCCL's logs prove, and the doubts that they leave."""
+    """Other networks that NCCL's logs prove, nodes that lack something, and the doubts that they leave."""
 
     problems: list[str]
+    culprits: list[Culprit]
     doubts: list[str]
 
 
-def _log_findings(plan: Plan, logs: Mapping[int, NcclLog]) -> _LogFindings:
+def _log_findings(plan: Plan, found: Evidence, logs: Mapping[int, NcclLog]) -> _LogFindings:
     """Check every node's network, number of adapters and GPUDirect RDMA against its machine type."""
     machine = lookup.find_machine(shipped(), plan.instance_type, plan.fabric)
     adapters, direct = None, False
     if not isinstance(machine, NoFigure):
         adapters, direct = machine.nics, machine.gpudirect is not None
-    problems, doubts = list[str](), list[str]()
+    problems, culprits, doubts = list[str](), list[Culprit](), list[str]()
     for node, log in logs.items():
         wrong = rules.log_problems(plan.fabric, log)
-        # Over another network the rest of the log is not about this fabric.
-        wrong = wrong or rules.adapter_problems(plan.fabric, log, adapters, direct=direct)
-        open_ = rules.adapter_doubts(plan.fabric, log, adapters, direct=direct)
         problems += [f"node {node}: {text}" for text in wrong]
+        # Over another network the rest of the log is not about this fabric.
+        lacks = [] if wrong else rules.adapter_problems(plan.fabric, log, adapters, direct=direct)
+        culprits += [wires.accuse(found, (node,), cause, (text,)) for cause, text in lacks]
+        open_ = rules.adapter_doubts(plan.fabric, log, adapters, direct=direct)
         doubts += [f"node {node}: {text}" for text in open_]
-    return _LogFindings(problems, doubts)
+    return _LogFindings(problems, culprits, doubts)
 
 
 def _check(
@@ -110,11 +116,11 @@ def _check(
     if least < ABSENT or message.problems:
         status, culprits = Verdict.FAIL, [_fallback(plan, record, shares, message.problems)]
     else:
-        culprits, quiet = _quiet_adapters(found, record, adapters, logs)
+        dead, quiet = _quiet_adapters(found, record, adapters, logs)
         doubts += quiet
-        status = Verdict.FAIL if culprits else Verdict.INCONCLUSIVE if doubts else Verdict.PASS
-        if least < PROVEN:
-            status, culprits = Verdict.INCONCLUSIVE, []
+        culprits = message.culprits + (dead if least >= PROVEN else [])
+        open_ = doubts or least < PROVEN
+        status = Verdict.FAIL if culprits else Verdict.INCONCLUSIVE if open_ else Verdict.PASS
     reasons = [f"{item.cause}, {item.evidence[0]}" for item in culprits[:1]]
     return Check(
         status=status,
@@ -131,7 +137,11 @@ def _check(
                 "adapters": {str(node): sorted(sent) for node, sent in adapters.items()},
                 "doubts": doubts,
                 "nodes": [{name: getattr(node, name) for name in SHOWN} for node in record.nodes],
-                "phase_gbit_s": [_rates(counts, record.phase_seconds) for counts in record.phase_tx_bytes],
+                "phase_gbit_s": [
+                    {name: count * 8 / record.phase_seconds / 1e9 for name, count in counts.items() if count}
+                    for counts in record.phase_tx_bytes
+                    if record.phase_seconds > 0
+                ],
                 "retransmit_ratio": {str(node.node): _ratio(node) for node in record.nodes},
                 "settings": _against_rules(plan, record.nodes),
             },
@@ -218,7 +228,9 @@ def _fallback(plan: Plan, record: Traffic, shares: Mapping[int, float], problems
     for node in record.nodes:
         share = shares[node.node]
         if share < ABSENT:
-            instead = ", ".join(f"{name} sent {count}" for name, count in _elsewhere(plan, node, needed))
+            others = [item for item in node.tx_bytes.items() if item[0] not in plan.rails]
+            large = sorted((item for item in others if item[1] > 0.1 * needed), key=lambda item: -item[1])
+            instead = ", ".join(f"{name} sent {count}" for name, count in large)
             adapters = ", ".join(plan.rails) or "the fabric's adapters"
             evidence.append(
                 f"node {node.node}: {adapters} sent {share * needed:.0f} of at least {needed} bytes; "
@@ -228,12 +240,6 @@ def _fallback(plan: Plan, record: Traffic, shares: Mapping[int, float], problems
     evidence += _settings(plan, record.nodes)
     least = min(shares.values())
     return Culprit("stack", "transport", Cause.TCP_FALLBACK, tuple(evidence[:12]), score=least)
-
-
-def _elsewhere(plan: Plan, node: NodeTraffic, needed: int) -> list[tuple[str, int]]:
-    """Return interfaces outside the plan's rails that sent a large part of the bytes, most first."""
-    others = [(name, count) for name, count in node.tx_bytes.items() if name not in plan.rails]
-    return sorted((item for item in others if item[1] > 0.1 * needed), key=lambda item: -item[1])
 
 
 def _against_rules(plan: Plan, nodes: Sequence[NodeTraffic]) -> list[str]:
@@ -260,10 +266,6 @@ def _settings(plan: Plan, nodes: Sequence[NodeTraffic]) -> list[str]:
         odd = rules.differences(nodes[0].environment, node.environment)
         found += [f"nodes {nodes[0].node} and {node.node} differ: {difference}" for difference in odd]
     return found
-
-
-def _rates(counts: Mapping[str, int], seconds: float) -> dict[str, float]:
-    return {name: count * 8 / seconds / 1e9 for name, count in counts.items() if count and seconds > 0}
 
 
 def _ratio(node: NodeTraffic) -> float | None:

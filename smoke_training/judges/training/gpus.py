@@ -44,7 +44,11 @@ def compute(plan: Plan, found: Evidence) -> Check:
     if MIG in cluster.ranks[0].device:
         return Check.skipped(f"Not judged: {cluster.ranks[0].device} is a slice of a GPU.")
     against = expectations.reference(plan, cluster.ranks[0].device, record.dtype)
-    rates = {rank: _rates(record, rank) for rank in range(len(record.seconds))}
+    operations = 2 * record.size**3 * record.products
+    rates = {  # TFLOPS of a GPU's blocks once it is warm
+        rank: [operations / seconds / 1e12 for seconds in row[len(row) // 2 :]]
+        for rank, row in enumerate(record.seconds)
+    }
     medians = {rank: statistics.median(row) for rank, row in rates.items()}
     peers = peer_medians(medians, cluster)
     slowest = min(medians, key=medians.__getitem__)
@@ -100,12 +104,6 @@ def peer_medians(figures: Mapping[int, float], cluster: World) -> dict[int, floa
 def _delivered(found: Evidence) -> Gpus | None:
     """Return the record; None where the ranks compute on CPUs."""
     return found.need(Gpus) if found.need(World).ranks[0].backend == "nccl" else None
-
-
-def _rates(record: Gpus, rank: int) -> list[float]:
-    """TFLOPS of a GPU's blocks once it is warm: 2 n^3 operations a product."""
-    row, operations = record.seconds[rank], 2 * record.size**3 * record.products
-    return [operations / seconds / 1e12 for seconds in row[len(row) // 2 :]]
 
 
 def _below(rates: Sequence[float], line: float | None) -> bool:

@@ -99,8 +99,10 @@ class RedundantSteps:
 
     def work(self) -> None:
         """Do the steps."""
+        whole = torch.int16 if self.dtype.itemsize == 2 else torch.int32
         for number in range(STEPS):
-            self.sums[number] = self._bits(self.step(self.inputs[number % INPUTS]))
+            result = self.step(self.inputs[number % INPUTS])
+            self.sums[number] = result.view(whole).sum(dtype=torch.int64)
 
     def step(self, matrix: Tensor) -> Tensor:
         """Two products of (size, size) matrices with an activation between them."""
@@ -110,10 +112,6 @@ class RedundantSteps:
         """Count the last steps, and those with other bits."""
         self.steps += STEPS
         self.wrong += sum(got != self.first[n % INPUTS] for n, got in enumerate(self.sums.tolist()))
-
-    def _bits(self, result: Tensor) -> Tensor:
-        whole = torch.int16 if self.dtype.itemsize == 2 else torch.int32
-        return result.view(whole).sum(dtype=torch.int64)
 
 
 def _copies(group: Group) -> Mapping[str, float | None]:

@@ -209,7 +209,7 @@ def test_ports_of_efa_that_are_not_active_or_not_taken_are_left_out() -> None:
 
 def test_fewer_adapters_than_the_machine_type_has_are_a_fault_on_all_nodes_alike() -> None:
     found = on_nccl(ports(NEEDED, NEEDED), logs(EFA, adapters=2))
-    assert found.status is Verdict.FAIL
+    assert accused(found) == [("node", "0", Cause.DEAD_RAIL), ("node", "1", Cause.DEAD_RAIL)]
     assert any("2 adapters" in item for item in found.culprits[0].evidence)
     p5 = on_nccl(ports(*[NEEDED] * 16), logs(EFA, adapters=16), instance_type="p5.48xlarge")
     assert "16 adapters" in p5.message
@@ -226,7 +226,7 @@ def test_fewer_adapters_than_the_machine_type_has_are_a_fault_on_all_nodes_alike
 def test_lost_gpudirect_is_a_fault_where_the_machine_type_has_it() -> None:
     even = ports(*[NEEDED] * 4)
     found = on_nccl(even, logs(EFA, direct={}))
-    assert found.status is Verdict.FAIL
+    assert accused(found) == [("node", "0", Cause.MISCONFIGURED), ("node", "1", Cause.MISCONFIGURED)]
     assert "none of 8" in found.message
     part = on_nccl(even, logs(EFA, direct={"NET/AWS Libfabric": 6}))
     assert part.status is Verdict.INCONCLUSIVE
@@ -234,6 +234,19 @@ def test_lost_gpudirect_is_a_fault_where_the_machine_type_has_it() -> None:
     assert on_nccl(even, logs(EFA, via={}, direct={})).status is Verdict.INCONCLUSIVE
     unknown = {"instance_type": "p3dn.24xlarge"}
     assert on_nccl(ports(NEEDED), logs(EFA, adapters=1, direct={}), **unknown).status is Verdict.PASS
+
+
+def test_one_node_without_an_adapter_is_accused_and_no_setting_is() -> None:
+    """The settings differ and one forbids the plugin: on purpose, for the bytes went by the fabric."""
+    sent = dict.fromkeys(list(IB_PORTS)[:7], NEEDED)
+    counted = traffic([{}, {}], "nccl", port_tx_bytes=sent, environment={"NCCL_NET_PLUGIN": "none"})
+    counted["nodes"][1]["environment"] = {"NCCL_DEBUG": "INFO"}
+    whole, less = logs(IB, ports=IB_PORTS)[0], logs(IB, ports=dict(list(IB_PORTS.items())[:7]))[1]
+    found = judge(transport.transport, world("nccl"), counted, whole, less, **AZURE)
+    assert accused(found) == [("node", "1", Cause.DEAD_RAIL)]
+    assert found.measured is not None
+    assert found.measured.detail["settings"] == []
+    assert "NCCL_NET_PLUGIN" not in str(found.next_action)
 
 
 def test_the_probe_stops_when_the_judge_has_seen_enough() -> None:
