@@ -107,7 +107,7 @@ HEALTHY = (
     Row("a3-mega, interfaces of the GPUs visible", MEGA),
     Row("a3-mega, interfaces not visible", replace(MEGA, eth=0)),
     Row("GB200, one rack", RACK),
-    Row("GB300", of("p6e-gb300.36xlarge", "nvlink", 8, (16, 923.3), gpus=4)),
+    Row("GB300", of("p6e-gb300r.36xlarge", "nvlink", 8, (16, 923.3), gpus=4)),
 )
 # Healthy, and nothing known to hold them against: undecided, by name, never a fault.
 WITHOUT_REFERENCE = tuple(

@@ -38,7 +38,7 @@ from tests.smoke_training.jobs import bundle
 TABLES = tables.shipped()
 MACHINE_TYPES = """
     p3dn.24xlarge p4d.24xlarge p4de.24xlarge p5.48xlarge p5e.48xlarge p5en.48xlarge p6-b200.48xlarge
-    p6-b300.48xlarge p6e-gb200.36xlarge p6e-gb300.36xlarge
+    p6-b300.48xlarge p6e-gb200.36xlarge p6e-gb300.36xlarge p6e-gb300r.36xlarge
     g4dn.12xlarge g4dn.metal g5.12xlarge g5.48xlarge g6.48xlarge
     g6e.48xlarge
 

@@ -104,6 +104,16 @@ def test_no_figure_but_known_wires_is_provisional_and_only_far_below_is_a_fault(
     assert found.ceiling == pytest.approx(400 / 8 * 47 / 5)
 
 
+def test_gb300_over_roce_has_the_figures_of_its_own_type_and_efa_has_none() -> None:
+    for fabric, value in (("rdma", 376.01), ("nvlink", 923.32)):
+        found = held(on_nccl(8, 4), instance_type="p6e-gb300r.36xlarge", fabric=fabric)
+        assert found.expected.value == value
+        unknown = held(
+            on_nccl(8, 4), instance_type="p6e-gb300.36xlarge", fabric=fabric.replace("rdma", "efa")
+        )
+        assert (unknown.expected.kind, unknown.fail_below) == ("unknown", None)
+
+
 @pytest.mark.parametrize(
     ("machine", "fabric", "shape"),
     [("hgx-h100", "infiniband", (2, 1)), ("p5.48xlarge", "efa", (2, 4)), ("a3-megagpu-8g", "tcpxo", (2, 2)),
