@@ -37,7 +37,7 @@ def add_combinations(book: Book[Any], package: str, folder: Path, *, unknown_con
 def _check(row: _Row, unknown: bool) -> Callable[[Properties], Iterator[Violation]]:
     def check(inputs: Properties) -> Iterator[Violation]:
         for place, item in each(inputs, row["within"]) if "within" in row else (("", inputs),):
-            if not isinstance(item, Mapping) or not _applies(row, item, unknown):
+            if not isinstance(item, Mapping) or not applies(row, item, unknown):
                 continue
             for name in _faults(row, item, unknown):
                 first = next(iter(_given(row.get("at_most_one", ()), item, unknown)), "")
@@ -49,7 +49,9 @@ def _check(row: _Row, unknown: bool) -> Callable[[Properties], Iterator[Violatio
     return check
 
 
-def _applies(row: _Row, item: Mapping[str, Any], unknown: bool) -> bool:
+def applies(row: _Row, item: Mapping[str, Any], unknown: bool) -> bool:
+    """The conditions of a row hold for an object; with `unknown`, an unknown value is a given one."""
+
     def value(path: str) -> Any:
         found = at(item, path)
         return row.get("usual", {}).get(path) if found is None else found

@@ -4,7 +4,7 @@ A row has `id`, `types` (without the package), `paths` (without indices: they co
 the way; `[]` at the end stands for the items of the last one), `source` (or the file has one), and one or
 more of `least`/`most` (numbers), `values` (allowed ones), `pattern` (of the whole text; `form` names it) and
 `longest` (characters of a text, items of a list or map). `blank`: an empty text is the same as no value;
-`zero`: so is 0.
+`zero`: so is 0. `when`, `unless`, `given` and `usual` are conditions, as in `combinations`.
 """
 
 import re
@@ -15,6 +15,7 @@ from typing import Any
 
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import each
+from rehearsal.core.rules.combinations import applies
 from rehearsal.core.rules.model import Book, Rule, Violation
 
 _Row = Mapping[str, Any]
@@ -33,7 +34,7 @@ def add_limits(book: Book[Any], package: str, folder: Path) -> None:
 
 def _check(row: _Row) -> Callable[[Properties], Iterator[Violation]]:
     def check(inputs: Properties) -> Iterator[Violation]:
-        for path in row["paths"]:
+        for path in row["paths"] if applies(row, inputs, unknown=False) else ():
             for here, value in each(inputs, path):
                 unset = (value == "" and row.get("blank")) or (value == 0 and row.get("zero"))
                 problem = None if unset else _problem(row, value)
