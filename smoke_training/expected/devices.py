@@ -8,12 +8,12 @@ from functools import cache
 from smoke_training.expected.tables import FigureSource
 from smoke_training.reader import decode
 
-FAIL = "fail"
+FAIL, DOUBT = "fail", "doubt"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CounterLimit:
-    """A change above `above` per run, second, minute or bit is a fault, or only reported."""
+    """A change above `above` per run, second, minute or bit is a fault, a doubt, or only reported."""
 
     name: str
     above: float

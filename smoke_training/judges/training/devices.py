@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.gpus import DeviceChanges
-from smoke_training.expected.devices import FAIL, CounterLimit, shipped
+from smoke_training.expected.devices import DOUBT, FAIL, CounterLimit, shipped
 from smoke_training.judges.common import next_step, node_name
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
@@ -18,6 +18,7 @@ from smoke_training.statistics.estimators import Z_DECISION
 
 SECONDS = {"second": 1.0, "minute": 60.0}
 SENT = ("port_xmit_data", "tx_bytes")  # a port that carried nothing is not judged
+AGAIN = "Run again: a GPU that replaces rows of its memory more than once has to be looked at."
 REMEDIES = {"node": "Take node {node} out and look at the named device, then run the validation again."}
 
 
@@ -27,6 +28,7 @@ class _Finding:
     device: str
     text: str
     cause: Cause | None  # None: only reported
+    doubt: bool = False
 
 
 def errors(_plan: Plan, found: Evidence) -> Check:
@@ -43,7 +45,8 @@ def errors(_plan: Plan, found: Evidence) -> Check:
     findings = sorted((one for item in records for one in _findings(item)), key=lambda one: one.cause is None)
     faults = [item for item in findings if item.cause is not None]
     words = [f"{item.device} on node {node_name(item.node, found)}: {item.text}" for item in findings]
-    status = Verdict.FAIL if faults else Verdict.PASS
+    open_ = any(item.doubt for item in findings)
+    status = Verdict.FAIL if faults else Verdict.INCONCLUSIVE if open_ else Verdict.PASS
     counted = sum(item.counted for item in records)
     culprits = tuple(
         Culprit("node", str(item.node), item.cause or Cause.UNKNOWN, (f"{item.device}: {item.text}",),
@@ -67,7 +70,7 @@ def errors(_plan: Plan, found: Evidence) -> Check:
         expected=Expected.exactly(0.0, "expected/devices.toml, each with its source"),
         culprits=culprits,
         message="; ".join([text, *_access(records), *unknown]),
-        next_action=next_step(status, culprits, REMEDIES),
+        next_action=next_step(status, culprits, REMEDIES, AGAIN),
     )
 
 
@@ -85,7 +88,7 @@ def _findings(item: DeviceChanges) -> Iterator[_Finding]:
             )
             cause = Cause(limit.cause) if limit.verdict == FAIL and carried else None
             text = f"{limit.meaning} ({counter} +{count} in {item.seconds:.0f} s; {limit.source.text})"
-            yield _Finding(item.node, device, text, cause)
+            yield _Finding(item.node, device, text, cause, limit.verdict == DOUBT)
 
 
 def _above(item: DeviceChanges, device: str, count: int, limit: CounterLimit) -> bool:

@@ -73,7 +73,11 @@ class Watchdog:
         attempt = int(planned)
         if attempt != self._attempt_since[0]:
             self._attempt_since = (attempt, now)
-        lost = tuple(_lost_launchers(nodes))
+        lost = tuple(
+            Killed(what="launcher", node=node.node, phase=_phase(node), oom_kills=node.oom_kills)
+            for node in nodes
+            if not node.connected and not node.said_bye
+        )
         if lost:
             return lost
         # A launcher that announced its end ends its ranks itself.
@@ -162,12 +166,6 @@ def _died(vital: Vital, attempt: int) -> bool:
     return vital.attempt >= attempt and (
         vital.status == "BROKE" or (vital.gone and vital.status == "RUNNING")
     )
-
-
-def _lost_launchers(nodes: Sequence[NodeView]) -> Iterator[Killed]:
-    for node in nodes:
-        if not node.connected and not node.said_bye:
-            yield Killed(what="launcher", node=node.node, phase=_phase(node), oom_kills=node.oom_kills)
 
 
 def _lost_torchruns(nodes: Sequence[NodeView]) -> Iterator[Killed]:

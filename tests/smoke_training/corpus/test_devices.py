@@ -73,6 +73,13 @@ def test_no_check_fails_on_a_healthy_node(case: str) -> None:
     assert (found.verdict, reasons) == (Verdict.PASS, [])
 
 
+def test_memory_that_replaces_a_row_in_the_run_is_neither_healthy_nor_faulty() -> None:
+    found = verdict(H100, spread(700.0), {"gpu/0000:3b:00.0/remapped": 1}, {}, {})
+    assert found.verdict is Verdict.INCONCLUSIVE
+    (check,) = [check for check in found.checks if check.status is Verdict.INCONCLUSIVE]
+    assert "remapped +1" in check.message
+
+
 SLOW = [*spread(700.0, 7), 585.0]
 DEGRADED: dict[str, tuple[str, list[float], dict[str, int], dict[str, Any], dict[str, Any]]] = {
     "h100, one slow": (H100, SLOW, {}, {}, {}),
@@ -82,6 +89,8 @@ DEGRADED: dict[str, tuple[str, list[float], dict[str, int], dict[str, Any], dict
     "l4, one slow": (L4, [*spread(55.0, 3), 45.0], {}, {}, {}),
     "a100, a lane lost": (A100, spread(240.0), {}, {"link": [4, 8]}, {}),
     "h100, an nvlink lost": (H100, spread(700.0), {}, {"nvlinks": 17}, {}),
+    "h100, memory that lost data in the run": (H100, spread(700.0), {
+        "gpu/0000:3b:00.0/uncorrected": 3, "gpu/0000:3b:00.0/remapped": 1}, {}, {}),
     "h100, memory worn out": (H100, spread(700.0), {}, {"remap_failed": True}, {}),
     "h100, a flapping port": (H100, spread(700.0), {"port/mlx5_0/1/link_downed": 1}, {}, {}),
     "h100, a bad cable": (H100, spread(700.0), {"port/mlx5_0/1/symbol_error": 90_000}, {}, {}),
