@@ -113,7 +113,9 @@ def _problems(test: Test, claim: Claim) -> Iterator[str]:
     elif nodes and claim.nodes and nodes != claim.nodes:
         given = f"--nodes is {claim.nodes}; judge it with {nodes}"
         yield f"{where}: ranks run on {counted(nodes, 'node')}, {given}"
-    elif (ranks := _ranks(test, claim)) is None or (rows and not any(_fits(r, test, ranks) for r in rows)):
+    elif (ranks := _ranks(test, claim)) is None or (
+        rows and not any(_fits(r, test.collective, ranks) for r in rows)
+    ):
         ratio = large[-1].busbw / large[-1].algbw if large else 0.0
         known = f" on {counted(number, 'node')}" if (number := nodes or claim.nodes) else ""
         other = f"not of {counted(ranks, 'rank')}{known}" if ranks else f"of no number of ranks{known}"
@@ -142,7 +144,7 @@ def _ranks(test: Test, claim: Claim) -> int | None:
     step, rows = claim.nodes or claim.gpus or 1, [r for r in test.all if _decisive(r)] or test.all
     guesses = (n for each in (8, 4, 1) for n in range(max(2, each * step), MOST_RANKS, each * step))
     return known or next(
-        (n for n in guesses if sum(_fits(row, test, n) for row in rows) * 2 > len(rows)), None
+        (n for n in guesses if sum(_fits(row, test.collective, n) for row in rows) * 2 > len(rows)), None
     )
 
 
@@ -159,9 +161,9 @@ def _setting(test: Test, claim: Claim) -> RunSetting:
     return RunSetting(ranks=ranks, shape=shape, backend="nccl")
 
 
-def _fits(row: Row, test: Test, ranks: int) -> bool:
+def _fits(row: Row, name: str, ranks: int) -> bool:
     """Report whether time, algbw and busbw of a row agree, for so many ranks, as far as they are printed."""
-    return all(_agrees(reading, row.size, test.collective, ranks) for reading in row.readings)
+    return all(_agrees(reading, row.size, name, ranks) for reading in row.readings)
 
 
 def _agrees(reading: Reading, size: int, name: str, ranks: int) -> bool:
@@ -177,9 +179,14 @@ def _checks(test: Test, setting: RunSetting, claim: Claim) -> Iterator[Check]:
     if test.failure:
         text = f"a test ended with an error: {test.failure}"
         yield Check(id="run.completed", status=Verdict.ERROR, message=text, next_action="Repeat it.")
+    elif test.cut:
+        largest = bytes_text(max(row.size for row in test.all))
+        text = f"no total at the end, and the last whole row is of {largest}: a test hung, or the file is cut"
+        action = "Give the whole output; if there is no more of it, find out which ranks hung."
+        yield Check(id="run.completed", status=Verdict.INCONCLUSIVE, message=text, next_action=action)
     yield from _devices(test)
     yield from _payload(test)
-    odd = [row for row in test.all if not _fits(row, test, setting.ranks)]
+    odd = [row for row in test.all if not _fits(row, test.collective, setting.ranks)]
     if odd:
         yield _odd(odd, setting)
     sweeps: dict[tuple[str, str, int], dict[int, list[float]]] = {}
@@ -231,7 +238,8 @@ def _payload(test: Test) -> Iterator[Check]:
 def _odd(rows: list[Row], setting: RunSetting) -> Check:
     """Rows of other numbers of whole nodes are of other runs; any other contradiction leaves doubt."""
     step = setting.shape.per_node if setting.shape else 1
-    whole = [any(_of_world(row, n) for n in range(step, 64 * step, step) if n > 1) for row in rows]
+    sizes = range(max(step, 2), 64 * step, step)
+    whole = [any(_fits(row, COLLECTIVES[row.redop == "none"], n) for n in sizes) for row in rows]
     shown = "; ".join(
         f"line {row.line}: {bytes_text(row.size)}, time {row.readings[0].time_us:g} us, "
         f"algbw {row.readings[0].algbw:g}, busbw {row.readings[0].busbw:g}" for row in rows[:5]
@@ -240,11 +248,6 @@ def _odd(rows: list[Row], setting: RunSetting) -> Check:
     action = "Judge the output of one run, as it was printed."
     doubt = not (step > 1 and all(whole))
     return Check(id="rows", status=Verdict.INCONCLUSIVE, required=doubt, message=text, next_action=action)
-
-
-def _of_world(row: Row, ranks: int) -> bool:
-    name = COLLECTIVES[0] if row.redop != "none" else COLLECTIVES[1]
-    return all(_agrees(reading, row.size, name, ranks) for reading in row.readings)
 
 
 def _sweep(claim: Claim, setting: RunSetting, what: tuple[str, str], times: dict[int, list[float]]) -> Check:
@@ -328,5 +331,5 @@ def _notes(tests: Sequence[Test], settings: Sequence[RunSetting], claim: Claim) 
         yield "The results were not verified (N/A)."
     if damaged := sum(t.damaged for t in tests):
         yield f"{damaged} rows are cut or interleaved with other lines and were not read."
-    if any(t.average is None for t in tests):
+    if any(t.average is None and not t.cut for t in tests):
         yield "No total at the end: the output may be cut; sizes that are missing were not judged."

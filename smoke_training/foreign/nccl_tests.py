@@ -29,7 +29,7 @@ BYTES = {
 _NOTED = (
     *("nranks", "Rank", "algbw", "nThread", "_perf", "Avg bus", "Out of", "failure", "iters", "Collective"),
     *("rccl", "RCCL", "asterisks", "float", "half", "double", "int8", "int32", "int64", "char", "f8e", "fp8"),
-    " int ",
+    *(" int ", "completion", "noticed", "exited", "BAD TERM", "CANCELLED", "srun"),
 )
 _NAMES = {"all_reduce": ALL_REDUCE, "all_gather": ALL_GATHER, "reduce_scatter": REDUCE_SCATTER}
 _NAMES |= {"alltoall": ALL_TO_ALL}
@@ -52,6 +52,12 @@ _TEST = re.compile(
 _COMM = re.compile(r"\brank \d+ nranks (\d+) ")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+)")
 _BOUNDS = re.compile(r"Out of bounds values\s*:\s*(\d+)")
+_SIZES = re.compile(r"\bmaxBytes (\d{1,18}) step: (\d{1,18})\((factor|bytes)\)")
+_FAILURE = re.compile(r"Test (NCCL |CUDA )?failure|NCCL WARN .*completion .*(status=|error) ?[1-9]")
+# Of launchers: Open MPI, MPICH, Slurm. After the total they report exit codes of tests that ended.
+_KILLED = re.compile(
+    r"noticed that process|exited on signal|BAD TERMINATION|\*\*\* .*CANCELLED|srun: error: .*task"
+)
 # The last is a line that rccl-tests alone prints, under every table.
 _RCCL = re.compile(r"^\W*rccl-tests\b|\b(RCCL version|librccl|Errors with asterisks)\b", re.IGNORECASE)
 
@@ -104,6 +110,7 @@ class Test:
     order: list[tuple[str, str, int, int]] = field(default_factory=list)
     iterations: int | None = None
     average: float | None = None
+    sizes: tuple[int, int, int] = (0, 1, 0)  # greatest as requested, factor to the next one, bytes to add
     failure: str | None = None  # the message of a test that ended with an error
     out_of_bounds: int | None = None  # its own count of wrong results
     damaged: int = 0
@@ -131,6 +138,12 @@ class Test:
     def cycles(self) -> int:
         """Number of repetitions of the sweep (`-N`)."""
         return 1 + self._next // max(len(self.order), 1)
+
+    @property
+    def cut(self) -> bool:
+        """Report whether it ended before its last size, or within a row."""
+        most, factor, more = self.sizes
+        return self.average is None and (self.damaged > 0 or self.order[-1][-1] * factor + more <= most)
 
     @property
     def all(self) -> list[Row]:
@@ -203,7 +216,10 @@ def parse(lines: Iterable[str]) -> list[Test]:
     found = [test for test in tests if test.rows]
     failure = tests[-1].failure
     if not found:
-        raise DocumentError([_no_table(averages) + (f"; the test failed: {failure}" if failure else "")])
+        rule = "no table of nccl-tests: must have rows with size, count, type, redop, time, algbw and busbw"
+        if averages:
+            rule += f"; an average ({averages[0]:g} GB/s) over all sizes says nothing of any of them"
+        raise DocumentError([rule + (f"; the test failed: {failure}" if failure else "")])
     found[-1].failure = found[-1].failure or failure
     return found
 
@@ -223,13 +239,6 @@ def _starts(line: str) -> bool:
     return "Collective test starting" in line or "nThread " in line or ("algbw" in line and "size" in line)
 
 
-def _no_table(averages: list[float]) -> str:
-    rule = "must have rows with size, count, type, redop, time, algbw and busbw"
-    if averages:
-        rule += f"; an average ({averages[0]:g} GB/s) over all sizes says nothing of any of them"
-    return f"no table of nccl-tests: {rule}"
-
-
 def _header(test: Test, line: str) -> None:
     if match := _RANK.search(line):
         test.ranks.append((int(match[1]), match[2], int(match[3]), match[4].strip()))
@@ -241,7 +250,11 @@ def _header(test: Test, line: str) -> None:
         test.named = match[1]
     if match := _BOUNDS.search(line):
         test.out_of_bounds = int(match[1])
-    if test.failure is None and re.search(r"Test (NCCL |CUDA )?failure", line):
+    if match := _SIZES.search(line):
+        step = int(match[2])
+        test.sizes = (int(match[1]), *((step, 0) if match[3] == "factor" else (1, step)))
+    killed = (test.sizes[0] or test.rows or test.ranks) and _KILLED.search(line)
+    if test.failure is None and (killed or _FAILURE.search(line)):
         test.failure = line.strip()[:200]
     if match := re.search(r"(?<!warmup )\biters: (\d+)", line):
         test.iterations = int(match[1])
@@ -277,9 +290,8 @@ def _row(test: Test, line: str, number: int) -> Row | str | None:
 
 
 def _reading(tokens: list[str]) -> Reading:
-    time, algbw, busbw = (_number(token) for token in tokens[:3])
-    wrong = None if tokens[3].upper() == "N/A" else _number(tokens[3])
-    return Reading(time, algbw, busbw, wrong, _half(tokens[1]), _half(tokens[2]))
+    time, algbw, busbw, wrong = (None if token.upper() == "N/A" else _number(token) for token in tokens)
+    return Reading(time or 0.0, algbw or 0.0, busbw or 0.0, wrong, _half(tokens[1]), _half(tokens[2]))
 
 
 def _number(token: str) -> float:

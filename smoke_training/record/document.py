@@ -31,6 +31,8 @@ class Circumstances:
 
 def build(plan: Plan, found: Evidence, judged: Judgement, when: Circumstances) -> dict[str, Any]:
     """Build the whole result; every number has a unit beside it, every null a reason."""
+    cost = plan.cost_usd(when.duration_s)
+    free = "the plan has no hourly price" if cost is None else None
     result: dict[str, object] = {
         "run_id": when.run_id,
         "started": when.started,
@@ -42,7 +44,7 @@ def build(plan: Plan, found: Evidence, judged: Judgement, when: Circumstances) -
         "fingerprint": _fingerprint(plan, found, when),
         "comparable": _comparable(plan, found, judged),
         "resources": _resources(found),
-        "cost": _cost(plan, when),
+        "cost": {"estimated_usd": cost, "hourly_cost_usd": plan.hourly_cost_usd, "reason": free},
         "artifacts": [],
         "mlflow": {"synced": False, "run_id": None, "reason": "not attempted yet"},
     }
@@ -142,12 +144,6 @@ def _resources(found: Evidence) -> dict[str, object]:
         "gpu_memory_bytes": max(gpu, default=None),
         "reason": None if gpu else ("no GPU in use" if used else "the ranks never reported"),
     }
-
-
-def _cost(plan: Plan, when: Circumstances) -> dict[str, object]:
-    cost = plan.cost_usd(when.duration_s)
-    reason = "the plan has no hourly price" if cost is None else None
-    return {"estimated_usd": cost, "hourly_cost_usd": plan.hourly_cost_usd, "reason": reason}
 
 
 def _finite(value: object) -> object:

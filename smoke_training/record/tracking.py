@@ -131,7 +131,10 @@ def _find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds:
         return _none("no run is recorded yet")
     wanted = {fields.STACK: stack, fields.ACCEPTED: "true"}
     runs = tracking.search(experiment, {**wanted, fields.FINGERPRINT: own.digest()}, baselines.MAX_RUNS)
-    usable = [found for found in map(_baseline, _since_accepted(runs)) if found and found.fingerprint == own]
+    # A run that was accepted in spite of a regression is the start of a new normal.
+    start = next((n for n, run in enumerate(runs) if run.tags.get(fields.REGRESSION) == "true"), len(runs))
+    known = map(_baseline, runs[: start + 1])
+    usable = [found for found in known if found and found.fingerprint == own]
     if usable:
         document = baselines.render(accepted.merged(usable))
         source = f"found in MLflow, the last of {len(usable)} accepted runs alike"
@@ -141,14 +144,6 @@ def _find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds:
         return _none(f"no accepted run of stack {stack} is recorded")
     unlike = "; ".join(baselines.differences(own, others[0].fingerprint))
     return _none(f"no accepted run of stack {stack} is like this one; its last one differs: {unlike}")
-
-
-def _since_accepted(newest_first: list[RecordedRun]) -> list[RecordedRun]:
-    """Return runs up to the last one accepted in spite of a regression: the start of a new normal."""
-    for index, run in enumerate(newest_first):
-        if run.tags.get(fields.REGRESSION) == "true":
-            return newest_first[: index + 1]
-    return newest_first
 
 
 def _baseline(run: RecordedRun) -> RunBaseline | None:

@@ -76,7 +76,12 @@ def nodes(_result: Result, found: Evidence) -> Drawn:
         drawing,
         columns=("counter", "mean, %", "highest, %"),
         rows=tuple(
-            (label, number(_mean(values), 3), number(_most(values), 3)) for label, _, values in series
+            (
+                label,
+                number(_mean(values), 3),
+                number(max((v for v in values if v is not None), default=None), 3),
+            )
+            for label, _, values in series
         ),
         caption=f"Sampled by every launcher; the same samples are MLflow's system metrics.{more}",
     )
@@ -95,7 +100,3 @@ def _series(line: System) -> list[tuple[str, tuple[int, ...], Values]]:
 def _mean(values: Values) -> float | None:
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
-
-
-def _most(values: Values) -> float | None:
-    return max((value for value in values if value is not None), default=None)

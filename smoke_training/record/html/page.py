@@ -78,21 +78,18 @@ def _head(result: Result) -> str:
         "Cost": f"unknown: {cost['reason']}" if price is None else with_unit(price, "USD"),
         "Run": result["run_id"],
     }
-    partial = "<p><strong>A partial run: no validation of a stack.</strong></p>" if result["partial"] else ""
-    return (
-        f'<h1><span class="verdict {escaped(result["verdict"])}">{escaped(result["verdict"])}</span> '
-        f"{escaped(plan['stack'])}: does training work on this stack?</h1>"
-        f"<p>{escaped(result['headline'])}</p>{partial}{_regression(result)}{_facts(facts)}"
-    )
-
-
-def _regression(result: Result) -> str:
     answer, css = {
         True: ("Regression against this stack's accepted runs", "FAIL"),
         False: ("No regression against this stack's accepted runs", "PASS"),
         None: ("Regression not judged", "SKIPPED"),
     }[result["regression"]]
-    return f'<p><strong class="{css}">{answer}</strong>: {escaped(result["regression_reason"])}</p>'
+    partial = "<p><strong>A partial run: no validation of a stack.</strong></p>" if result["partial"] else ""
+    return (
+        f'<h1><span class="verdict {escaped(result["verdict"])}">{escaped(result["verdict"])}</span> '
+        f"{escaped(plan['stack'])}: does training work on this stack?</h1>"
+        f'<p>{escaped(result["headline"])}</p>{partial}<p><strong class="{css}">{answer}</strong>: '
+        f"{escaped(result['regression_reason'])}</p>{_facts(facts)}"
+    )
 
 
 def _culprits(result: Result) -> str:

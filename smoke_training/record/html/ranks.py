@@ -2,13 +2,12 @@
 
 import math
 import statistics
-from collections.abc import Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Decomposition, Parity
 from smoke_training.record.formatting import interval, number, seconds
 from smoke_training.record.html.plot import Drawn, NothingToDrawError, Result, check_of, why_missing
-from smoke_training.record.html.svg import Drawing, Scale, axes, linear, rows
+from smoke_training.record.html.svg import Drawing, axes, linear, rows
 
 MOST_RANKS = 64  # in a plot; the table has all
 PARTS = ("data", "compute", "exposed", "checkpoint", "other")
@@ -38,10 +37,11 @@ def stragglers(result: Result, _found: Evidence) -> Drawn:
         drawing.box("zone", (x(zone[0]), y.end), extent, 0.6, f"indifference zone {interval(zone)}")
     for index, row in enumerate(ranks):
         bad, at = str(row["rank"]) in accused, y(index)
-        low, high = _shown(row["ci95"], x)
+        low, high = row["ci95"] or (None, None)
         mark, css, line = ("diamond", "bad", "limit") if bad else ("circle", "s0", "l0")
         label = f"{'accused ' if bad else ''}rank with 95 % interval"
-        drawing.line([(x(low), at), (x(high), at)], line, label=label)
+        ends = [x.low if low is None else low, x.high if high is None else high]  # an open end: to the edge
+        drawing.line([(x(end), at) for end in ends], line, label=label)
         tip = f"rank {row['rank']}: {number(row['slowdown'])}x, 95 % interval {interval(row['ci95'])}"
         drawing.marker(mark, (x(row["slowdown"]), at), css, tip, label)
     return Drawn(
@@ -55,12 +55,6 @@ def stragglers(result: Result, _found: Evidence) -> Drawn:
 
 def _cut(count: int, which: str) -> str:
     return f" Drawn are the {MOST_RANKS} {which} of {count}." if count > MOST_RANKS else ""
-
-
-def _shown(ci: Sequence[float | None] | None, x: Scale) -> tuple[float, float]:
-    """An interval on the plot; an open end reaches the edge."""
-    low, high = ci or (None, None)
-    return x.low if low is None else low, x.high if high is None else high
 
 
 def decomposition(result: Result, found: Evidence) -> Drawn:

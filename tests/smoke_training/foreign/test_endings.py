@@ -1,0 +1,62 @@
+"""Outputs that end before the test did, and rows that no healthy program writes."""
+
+from pathlib import Path
+
+import pytest
+
+from smoke_training.foreign import judgement, nccl_tests
+from smoke_training.foreign.judgement import Claim
+from smoke_training.model import Judgement, Verdict
+
+WHOLE = next((Path(__file__).parent / "outputs").glob("12-*.txt")).read_text().splitlines(keepends=True)
+LAST = next(n for n, line in enumerate(WHOLE) if line.startswith(" 17179869184"))
+HALF = "".join(WHOLE[:LAST])  # up to 8 GiB, of 16 GiB
+CLAIM = Claim(machine="hgx-h100", nodes=2)
+
+
+def judged(text: str) -> Judgement:
+    return judgement.judge(nccl_tests.parse(text.splitlines(keepends=True)), CLAIM)
+
+
+def completed(found: Judgement) -> list[Verdict]:
+    return [check.status for check in found.checks if check.id == "run.completed"]
+
+
+def test_a_sweep_that_stopped_before_its_last_size_is_undecided() -> None:
+    found = judged(HALF)
+    assert (found.verdict, completed(found)) == (Verdict.INCONCLUSIVE, [Verdict.INCONCLUSIVE])
+    assert judged("".join(WHOLE)).verdict is Verdict.PASS
+
+
+def test_a_sweep_whose_next_size_would_be_too_large_has_ended() -> None:
+    """From 8 bytes on by doubling, 15 GiB is never reached."""
+    for most in (15 << 30, (16 << 30) - 1):
+        assert completed(judged(HALF.replace("maxBytes 17179869184", f"maxBytes {most}"))) == []
+
+
+def test_what_is_slow_before_the_end_stays_slow() -> None:
+    slow = HALF.replace("34381  249.84  468.46", "71168  120.70  226.31")
+    found = judged(slow.replace("34365  249.96  468.67", "71168  120.70  226.31"))
+    assert (found.verdict, completed(found)) == (Verdict.FAIL, [Verdict.INCONCLUSIVE])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        # NVIDIA/nccl#1698, #426
+        "b:1:2 [6] transport/net_ib.cc:2244 NCCL WARN NET/IB: Got completion from peer 10.0.0.1<5> with status=12 opcode=129 len=8 vendor err 129 (Recv)",
+        "b:1:2 [6] transport/net_ib.cc:839 NCCL WARN NET/IB : Got completion with error 12, opcode 0, len 0, vendor err 129",
+        "mpirun noticed that process rank 11 with PID 0 on node b exited on signal 9 (Killed).",
+        "slurmstepd: error: *** STEP 123.0 ON a CANCELLED AT 2026-01-01T00:10:00 DUE TO TIME LIMIT ***",
+        "srun: error: b: task 8: Segmentation fault",
+    ],
+)
+def test_a_run_that_something_ended_is_an_error(line: str) -> None:
+    found = judged(f"{HALF}{line}\n")
+    assert (found.verdict, completed(found)) == (Verdict.ERROR, [Verdict.ERROR])
+
+
+def test_a_launcher_that_reports_the_exit_code_after_the_total_ended_nothing() -> None:
+    """nccl-tests exits with an error for wrong results, and below NCCL_TESTS_MIN_BW."""
+    found = judged("".join(WHOLE) + "srun: error: b: task 8: Exited with exit code 1\n")
+    assert (found.verdict, completed(found)) == (Verdict.PASS, [])
