@@ -50,10 +50,11 @@ def _nearest(token: str, mine: set[str], theirs: Mapping[str, set[str]], prefix:
         if likeness < _LIKENESS:
             continue
         named = 2.0 if plain == whole else 1.5 if plain == tail else 1.0 if plain.endswith(tail) else 0.0
-        scored.append((named + likeness, likeness, name))
+        # Of names that fit as well, the shortest has the least that the token does not say.
+        scored.append((named + likeness, likeness, -len(name), name))
     if not scored:
         return None
-    score, likeness, name = max(scored)
+    score, likeness, _, name = max(scored)
     return name if score >= 1.0 + _LIKENESS or (likeness > 0.95 and len(mine) > 4) else None
 
 

@@ -5,9 +5,6 @@ from pathlib import Path
 from infra.places import client_folder_at
 from trainstack.fleet import NAME, fleet_file
 
-_SHORTEST = 3
-"""Shorter names are in every text."""
-
 
 def names_of_others(folder: Path, fleet: Path | None) -> set[str]:
     """The names. Raises UserError for a fleet file that cannot be read.
@@ -25,4 +22,4 @@ def names_of_others(folder: Path, fleet: Path | None) -> set[str]:
         for client in fleet_file.load(path).clients:
             if (base / (client.folder or client.name)).resolve() != folder.resolve():
                 beside.add(client.name)
-    return {name for name in beside if len(name) >= _SHORTEST}
+    return beside

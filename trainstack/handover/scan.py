@@ -31,6 +31,10 @@ VARIABLES = (
 )
 """Variables of the shell whose values are secrets."""
 _SHORTEST = 8
+SHORTEST_NAME = 3
+"""Shorter names of clients are in every text."""
+_DISTINCT = 6
+"""Names as long as this are found within words, too."""
 
 
 def secrets(files: Mapping[str, bytes], shell: Mapping[str, str]) -> Iterator[Problem]:
@@ -52,16 +56,19 @@ def secrets(files: Mapping[str, bytes], shell: Mapping[str, str]) -> Iterator[Pr
 def names(files: Mapping[str, bytes], others: Iterable[str]) -> Iterator[Problem]:
     """A problem for the first place of each name of another client in each file."""
     fix = "Remove it at its source; a common word is accepted with --accept-name."
-    forms = {
-        name: re.compile(rb"(?i)(?<![0-9a-z])" + re.escape(name.encode()) + rb"(?![0-9a-z])")
-        for name in others
-    }
+    forms = {name: _form(name) for name in others if len(name) >= SHORTEST_NAME}
     for name, content in sorted(files.items()):
         for other, form in sorted(forms.items()):
             found = form.search(content)
             if found or form.search(name.encode()):
                 where = _place(name, content, found.start()) if found else name
                 yield Problem(where, other, "names another client", fix, code="handover-names-client")
+
+
+def _form(name: str) -> re.Pattern[bytes]:
+    word = re.escape(name.encode())
+    whole = word if len(name) >= _DISTINCT else rb"(?<![0-9a-z])" + word + rb"(?![0-9a-z])"
+    return re.compile(rb"(?i)" + whole)
 
 
 def _place(name: str, content: bytes, at: int) -> str:

@@ -165,10 +165,12 @@ def test_names_of_other_clients_come_from_folders_and_from_the_fleet(tmp_path: P
     files: dict[str, Any] = {
         "a.md": b"the same as for\nInitech last year",
         "globex/b.md": b"",
-        "c.md": b"globexian",
+        "c.md": b"globexMl-bucket",
+        "d.md": b"at uba and tubas, hp",
     }
-    assert [(one.path, one.value) for one in scan.names(files, others)] == [
+    assert [(one.path, one.value) for one in scan.names(files, {*others, "tuba", "hp"})] == [
         ("a.md:2", "initech"),
+        ("c.md:1", "globex"),
         ("globex/b.md", "globex"),
     ]
 

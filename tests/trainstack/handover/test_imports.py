@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from infra.places import PACKAGES
+from rehearsal.core.emulation.changes import ChangeFacts
 from tests.trainstack.dossier.given import STACKS, facts
 from trainstack.dossier.architecture.parts import is_counted
 from trainstack.handover.contents import bundle
@@ -147,10 +148,26 @@ def documented(kind: str) -> bool:
     return has is not None and "does not support import" not in text
 
 
+def kinds_of(cloud: str) -> set[str]:
+    """Every type that a stack can have."""
+    table = (PACKAGES / "infra" / "catalog" / cloud / "tables" / "permissions.toml").read_text()
+    return set(re.findall(rf'"({cloud}:[a-zA-Z0-9]+/[a-zA-Z0-9]+:\w+)', table))
+
+
 @pytest.mark.parametrize("cloud", ["aws", "gcp"])
 def test_every_type_of_the_stacks_has_a_documented_import_or_a_reason(cloud: str) -> None:
-    table = (PACKAGES / "infra" / "catalog" / cloud / "tables" / "permissions.toml").read_text()
-    kinds = set(re.findall(rf'"({cloud}:[a-zA-Z0-9]+/[a-zA-Z0-9]+:\w+)', table))
+    kinds = kinds_of(cloud)
     assert len(kinds) > 40
     left = {kind for kind in kinds if imports([row(kind, "projects/x")], "s").left}
     assert {kind for kind in kinds - OF_TERRAFORM if not documented(kind)} <= left
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+def test_types_in_terraform_are_those_of_the_facts_of_the_provider(cloud: str) -> None:
+    """Also of types that no recorded stack has: one unknown type fails a whole plan of Terraform."""
+    facts_of = ChangeFacts(PACKAGES / "rehearsal" / cloud / "provider" / "changes.json")
+    rows = [row(kind, "projects/x") for kind in kinds_of(cloud)]
+    made = {one.kind.partition(":")[2]: one.terraform for one in imports(rows, "s").adopted if one.terraform}
+    known = {token: facts_of.terraform(token) for token in made if token in facts_of.lines}
+    assert len(known) > 30
+    assert known == {token: made[token] for token in known}

@@ -95,13 +95,15 @@ def handover(
     if problems:
         raise UserError(problems)
     writer.write(target, files, "--out")
-    print_fields(
-        [
-            ("bundle", str(target)),
-            ("stacks", ", ".join(names)),
-            ("files", f"{len(files)}, without secrets and without the names of {len(others)} other clients"),
-        ]
-    )
+    short = sorted(name for name in others if len(name) < scan.SHORTEST_NAME)
+    fields = [
+        ("bundle", str(target)),
+        ("stacks", ", ".join(names)),
+        ("files", f"{len(files)}, without secrets and the names of {len(others) - len(short)} other clients"),
+    ]
+    if short:
+        fields.append(("not looked for", f"{', '.join(short)}: names this short are in every text"))
+    print_fields(fields)
 
 
 def _require_read(collected: Sequence["StackFacts"]) -> None:
