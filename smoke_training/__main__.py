@@ -1,6 +1,7 @@
 """Entry point of the package and of the zip (`python smoke_training.zip node --plan plan.json`)."""
 
 import sys
+import traceback
 
 ERROR = 3  # exit code of that verdict (`model.EXIT_CODES`), as a literal: imports may have failed
 STOPPED = "ERROR stopped by SIGINT before anything was recorded"
@@ -12,4 +13,7 @@ if __name__ == "__main__":
         sys.exit(main())
     except KeyboardInterrupt:
         sys.stderr.write(f"{STOPPED}\n")
+        sys.exit(ERROR)
+    except Exception:  # else Python exits with 1, the code of FAIL
+        traceback.print_exc()
         sys.exit(ERROR)

@@ -3,6 +3,7 @@
 A size is judged where `expected/` has a reference for it. The others can only be held against each other.
 """
 
+import math
 import re
 import statistics
 from collections import Counter
@@ -28,7 +29,6 @@ TYPES = ("float", "bfloat16", "half")  # others reduce slower; published referen
 DISTURBED = 1.5  # times as long as a larger message: all readings of a size, against all of the larger
 ROUNDED = 1e-3  # a size is rounded down to whole elements of every rank
 DECISIVE = 1.0  # GB/s of algbw: from here on two decimals distinguish numbers of ranks
-MOST_RANKS = 4096
 _NVIDIA = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|Graphics Device|\bG?[VAHBL]\d{2,3}\b")
 _ORDER = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)
 _SHARED = ("scatter", "gather", "scatter or gather")  # (n-1)/n, as an all-gather
@@ -142,7 +142,7 @@ def _ranks(test: Test, claim: Claim) -> int | None:
     """Ranks by the lines of a test, else as claimed, else the least number that its bus factor allows."""
     known = _listed(test) or max(test.nranks, default=0) or (claim.nodes or 0) * (claim.gpus or 0)
     step, rows = claim.nodes or claim.gpus or 1, [r for r in test.all if _decisive(r)] or test.all
-    guesses = (n for each in (8, 4, 1) for n in range(max(2, each * step), MOST_RANKS, each * step))
+    guesses = (n for each in (8, 4, 1) for n in range(max(2, each * step), 4096, each * step))
     return known or next(
         (n for n in guesses if sum(_fits(row, test.collective, n) for row in rows) * 2 > len(rows)), None
     )
@@ -169,9 +169,9 @@ def _fits(row: Row, name: str, ranks: int) -> bool:
 def _agrees(reading: Reading, size: int, name: str, ranks: int) -> bool:
     known = {**dict.fromkeys(_PLAIN, 1.0), **dict.fromkeys(_SHARED, 1 - 1 / ranks)}
     wanted = bus_factor(name, ranks) if name in COLLECTIVES else known.get(name)
-    if reading.algbw < DECISIVE or wanted is None:
-        return True
-    rate, (low, high) = size / max(reading.time_us, 1e-9) / 1e3, reading.factor
+    if reading.algbw < DECISIVE or wanted is None or not 0 < reading.time_us < math.inf:
+        return 0 < reading.time_us < math.inf
+    rate, (low, high) = size / reading.time_us / 1e3, reading.factor
     return abs(rate / reading.algbw - 1) < 0.03 and low <= wanted <= high
 
 
@@ -193,11 +193,9 @@ def _checks(test: Test, setting: RunSetting, claim: Claim) -> Iterator[Check]:
     for row in sorted(test.all, key=lambda row: row.size):
         if row not in odd:
             times = sweeps.setdefault(row.key[:3], {}).setdefault(row.size, [])
-            times += [reading.time_us / 1e6 for reading in row.readings if reading.time_us > 0]
+            times += [reading.time_us / 1e6 for reading in row.readings]
     for (kind, *_), found in sweeps.items():
-        yield _sweep(
-            claim, setting, (test.collective, kind), {size: times for size, times in found.items() if times}
-        )
+        yield _sweep(claim, setting, (test.collective, kind), found)
         yield from _against_itself(test.collective, found)
 
 

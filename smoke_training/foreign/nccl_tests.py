@@ -17,7 +17,7 @@ from typing import Any
 from smoke_training.formulae.bandwidth import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
 from smoke_training.reader import UNFIT, DocumentError
 
-MOST_TESTS, MOST_ROWS = 200, 4096  # of a file, of a test: what is kept has a limit
+MOST_TESTS, MOST_ROWS, MOST_RANKS = 200, 4096, 1 << 16  # of a file, of a test: what is kept has a limit
 KEPT = 60  # repetitions of a row (`-N`)
 MOST_JSON = 64 << 20  # characters
 
@@ -243,7 +243,10 @@ def _header(test: Test, line: str) -> None:
     if match := _RANK.search(line):
         test.ranks.append((int(match[1]), match[2], int(match[3]), match[4].strip()))
     elif match := _RANKS.search(line):
-        test.ranks += [(n, match[3], None, match[4].strip()) for n in range(int(match[1]), int(match[2]) + 1)]
+        first, last = (int(match[place][:9]) for place in (1, 2))
+        if len(test.ranks) + last - first > MOST_RANKS:
+            raise DocumentError([f"more than {MOST_RANKS} ranks in one test; judge a part"])
+        test.ranks += [(n, match[3], None, match[4].strip()) for n in range(first, last + 1)]
     elif match := _COMM.search(line):
         test.nranks.add(int(match[1]))
     elif (match := _TEST.search(line)) and not test.rows:
@@ -275,18 +278,15 @@ def _row(test: Test, line: str, number: int) -> Row | str | None:
         values.append(token)
     wide = 8 if test.per_iteration else 4
     head = " ".join([match[0], *(values or ["-1"] * test.rooted)])
-    root = -1
-    if values and (test.rooted or values[0] == "-1" or len(values) % wide == 1):
-        root = int(_number(values.pop(0)))
+    root = values.pop(0) if values and (test.rooted or values[0] == "-1" or len(values) % wide == 1) else "-1"
     halves = [values[start : start + 4] for start in (0, wide) if len(values) >= start + 4]
     try:
         size, count = (int(match[group].replace(",", "")) for group in (1, 2))
-        readings = tuple(_reading(half) for half in halves)
-    except ValueError:
-        readings = ()
-    if not readings:
+        readings = tuple(_reading(half) for half in halves) if size < 1 << 60 else ()
+        row = Row(number, size, count, match[3], match[4] or "none", int(_number(root)), readings)
+    except (ValueError, OverflowError):
         return head
-    return Row(number, size, count, match[3], match[4] or "none", root, readings) if size and count else None
+    return row if readings and size and count else None if readings else head
 
 
 def _reading(tokens: list[str]) -> Reading:

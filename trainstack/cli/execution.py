@@ -103,7 +103,7 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
         unwritable = isinstance(error, OSError) and error.errno in _UNWRITABLE
         if unwritable or (found is None and os.environ.get(DEBUG_VARIABLE)):
             raise
-        return _ended(error, found, as_json)
+        return _ended(error, found, as_json, ERROR if _PASSED_ON in arguments[:1] else ExitCode.FAILED)
     return ExitCode.DONE
 
 
@@ -112,11 +112,11 @@ def _listed(problems: Sequence[Problem], unchanged: str = "") -> list[str]:
     return [f"{len(problems)} problem{plural}{unchanged}:", *(f"  {problem}" for problem in problems)]
 
 
-def _ended(error: BaseException, found: _Failure | None, as_json: bool) -> int:
+def _ended(error: BaseException, found: _Failure | None, as_json: bool, failed: int) -> int:
     if found is None:
         text = f"internal error: {type(error).__name__}: {error}"
         problem = Problem("trainstack", None, text, _traced(error), code="internal-error")
-        return fail([text, problem.fix], [problem], ExitCode.FAILED, as_json)
+        return fail([text, problem.fix], [problem], failed, as_json)
     _, code, kind, text = found
     return fail([text], [Problem("trainstack", None, text, "", code=kind)], code, as_json)
 

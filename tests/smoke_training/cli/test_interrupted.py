@@ -33,3 +33,16 @@ def test_ctrl_c_before_a_run_can_write_anything_down_is_an_error_in_one_line(tmp
         check=False,
     )
     assert (done.returncode, done.stderr) == (ERROR, f"{STOPPED}\n")
+
+
+def test_an_internal_error_is_the_verdict_error_and_no_fail(tmp_path: Path) -> None:
+    broken = "import smoke_training.cli.judge as judge\njudge.main = lambda _chosen: 1 // 0\n"
+    (tmp_path / "sitecustomize.py").write_text(broken)
+    root = Path(smoke_training.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "smoke_training", "judge", "samples"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{root}"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == ERROR

@@ -7,6 +7,7 @@ import pytest
 from smoke_training.foreign import judgement, nccl_tests
 from smoke_training.foreign.judgement import Claim
 from smoke_training.model import Judgement, Verdict
+from smoke_training.reader import DocumentError
 
 WHOLE = next((Path(__file__).parent / "outputs").glob("12-*.txt")).read_text().splitlines(keepends=True)
 LAST = next(n for n, line in enumerate(WHOLE) if line.startswith(" 17179869184"))
@@ -60,3 +61,25 @@ def test_a_launcher_that_reports_the_exit_code_after_the_total_ended_nothing() -
     """nccl-tests exits with an error for wrong results, and below NCCL_TESTS_MIN_BW."""
     found = judged("".join(WHOLE) + "srun: error: b: task 8: Exited with exit code 1\n")
     assert (found.verdict, completed(found)) == (Verdict.PASS, [])
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "-1 0.00 0.00 0.00 0 0.00 0.00 0.00 0",
+        "-1 nan nan nan 0 nan nan nan 0",
+        "-1 1e999 0.1 0.1 0 1e400 0.1 0.1 0",
+        "1e999 4485 239.4 448.9 0 4485 239.4 448.9 0",
+        "-1 4485 1e99999999999 448.9 0 4485 239.4 448.9 0",
+    ],
+)
+def test_a_row_with_impossible_numbers_is_no_pass_and_no_crash(columns: str) -> None:
+    odd = f" 17179869184    4294967296     float     sum      {columns}\n"
+    assert judged(HALF + odd).verdict is Verdict.INCONCLUSIVE
+    assert judged(HALF.replace("  8589934592", f"{'9' * 400}")).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_range_of_ranks_without_end_is_refused() -> None:
+    line = "#  Rank 0 .. Rank 3000000 on node-a NVIDIA H100\n"
+    with pytest.raises(DocumentError, match="more than 65536 ranks"):
+        judged(line + "".join(WHOLE))

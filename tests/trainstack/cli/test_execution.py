@@ -17,7 +17,8 @@ from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from policies.exit_codes import AuditExitCode
 from rehearsal.control import ControlError
-from smoke_training.model import EXIT_CODES
+from smoke_training import cli
+from smoke_training.model import EXIT_CODES, Verdict
 from tests.trainstack.cli.command import SCHEMAS, checked, run_json, schemas
 from trainstack.cli import app as application
 from trainstack.cli import execution
@@ -284,3 +285,12 @@ def test_an_option_of_rehearsals_is_named(capsys: pytest.CaptureFixture[str]) ->
     assert execute(application.app, arguments) == ExitCode.USAGE
     (row,) = checked(capsys.readouterr().out)["problems"]
     assert (row["code"], row["path"], row["value"]) == ("option-needs-rehearse", "--provider", "real")
+
+
+def test_an_internal_error_of_a_validation_is_no_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(DEBUG_VARIABLE, raising=False)
+    monkeypatch.setattr(execution, "STATE", tmp_path)
+    monkeypatch.setattr(cli.judge, "main", lambda _chosen: 1 // 0)
+    assert execute(application.app, ["smoke", "judge", "samples"]) == EXIT_CODES[Verdict.ERROR]
