@@ -39,7 +39,11 @@ class NoFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureQuery:
-    """The setting for which a figure is looked up; `collnet`: the network's switches reduced (SHARP)."""
+    """The setting for which a figure is looked up.
+
+    `collnet`: the network's switches reduced (SHARP). `tuned`: with more channels than NCCL's default; None:
+    not known, so the figures of both are looked up.
+    """
 
     instance_type: str
     fabric: Fabric
@@ -47,6 +51,7 @@ class FigureQuery:
     shape: ClusterShape
     size_bytes: int
     collnet: bool = False
+    tuned: bool | None = False
 
 
 @dataclass(frozen=True)
@@ -66,13 +71,19 @@ class KnownFigures:
         return statistics.median(figure.value for figure in self.figures)
 
     @property
+    def passing(self) -> SourcedFigure:
+        """The slowest, where some have more channels than NCCL's default, of these."""
+        return next((figure for figure in self.figures if figure.tuned), self.lowest)
+
+    @property
     def source(self) -> str:
         """The source; of several, the lowest and their range."""
         first = f"{self.lowest.source.text} ({self.lowest.instance_type}, {self.lowest.stack})"
         if len(self.figures) == 1:
             return first
         low, high = self.lowest.value, self.figures[-1].value
-        return f"{len(self.figures)} measurements from {low:g} to {high:g} GB/s, the lowest: {first}"
+        more = "" if self.passing is self.lowest else f"; {self.passing.value:g} by {self.passing.stack}"
+        return f"{len(self.figures)} measurements from {low:g} to {high:g} GB/s, the lowest: {first}{more}"
 
 
 def look_up(tables: FigureTables, question: FigureQuery) -> KnownFigures | NoFigure:
@@ -85,6 +96,7 @@ def look_up(tables: FigureTables, question: FigureQuery) -> KnownFigures | NoFig
         special = [row for row in exact if row.algorithm]
         chosen = special if question.collnet and special else [row for row in exact if not row.algorithm]
         chosen = [row for row in chosen if not row.superseded] or chosen
+        chosen = [row for row in chosen if question.tuned in (None, row.tuned)] or chosen
         if chosen:
             return KnownFigures(tuple(sorted(chosen, key=lambda row: row.value)))
     near = [row for row in tables.figures if _same_place(row, question, machine)]

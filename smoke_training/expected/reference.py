@@ -68,11 +68,15 @@ CPU_FILLS_GBIT_S = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class RunSetting:
-    """The ranks of a run, their shape (None where nodes hold different numbers of them) and backend."""
+    """The ranks of a run, their shape (None where nodes hold different numbers of them) and backend.
+
+    `tuned`: its environment asks NCCL for more channels than it takes by itself; None: not known.
+    """
 
     ranks: int
     shape: ClusterShape | None
     backend: str
+    tuned: bool | None = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,14 +139,20 @@ def reference(
         for size in sorted(sizes, reverse=True):
             if size >= JUDGED_FROM:
                 collnet = algorithms.get(size, "").startswith("collnet")
-                question = replace(_question(plan, shape, name, size), collnet=collnet)
+                question = _question(plan, shape, name, size)
+                question = replace(question, collnet=collnet, tuned=setting.tuned)
                 cell = lookup.look_up(tables, question)
                 if not isinstance(cell, NoFigure):
                     # Limits are shares of the lowest figure; the expected value is the typical one.
                     found = _firm(size, cell.lowest.value, cell.lowest.kind, cell.source, limits)
-                    found = replace(found, expected=replace(found.expected, value=cell.typical))
+                    floor = PASS_SHARE * cell.passing.value
+                    found = replace(found, expected=replace(found.expected, value=cell.typical, floor=floor))
                     ring = ring_instead(tables, plan, setting, name, algorithms.get(size))
-                    return found if ring is None else _above_ring(found, ring, shape)
+                    if ring is not None:  # a rate that a healthy ring makes proves no fault
+                        share = EFFICIENCY if size >= DERIVED_FROM * shape.ranks else RING_EARLY
+                        line = min(found.fail_below or 0.0, share * ring.value)
+                        found = replace(found, fail_below=line)
+                    return found
         largest = lookup.look_up(tables, _question(plan, shape, name, max(sizes)))
         early = f"the sweep ends at {max(sizes)} bytes; figures are only trusted from {JUDGED_FROM} on"
         reasons.append(largest.reason if isinstance(largest, NoFigure) else early)
@@ -180,12 +190,6 @@ def ring_instead(
     return next(
         (bound for bound in wire_bounds(tables, plan, setting, name) if bound.algorithm == RING), None
     )
-
-
-def _above_ring(found: CollectiveReference, ring: BandwidthBound, shape: ClusterShape) -> CollectiveReference:
-    """A rate that a healthy ring makes proves no fault."""
-    share = EFFICIENCY if found.size >= DERIVED_FROM * shape.ranks else RING_EARLY
-    return replace(found, fail_below=min(found.fail_below or 0.0, share * ring.value))
 
 
 def wire_bounds(

@@ -87,13 +87,14 @@ class SourcedFigure(TableCell):
     """A measurement of a source: `kind` published, derived or declared.
 
     `algorithm` limits it to runs whose log names that family ("collnet": reduction in the network's
-    switches). `spread` is the largest relative difference of the same run's in-place half. `superseded` is
-    why it is no limit for current stacks.
+    switches), `tuned` to runs with more channels than NCCL takes by itself. `spread` is the largest relative
+    difference of the same run's in-place half. `superseded` is why it is no limit for current stacks.
     """
 
     stack: str
     kind: str = "published"
     algorithm: str | None = None
+    tuned: bool = False
     spread: float | None = None
     superseded: str | None = None
 

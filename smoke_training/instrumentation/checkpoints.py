@@ -68,7 +68,8 @@ def whole(root: Path) -> dict[int, float]:
             (folder / name).is_file() and size in (None, (folder / name).stat().st_size)
             for name, size in _sizes(folder, promised).items()
         ):
-            found[step] = _when(folder)
+            at = _mark_fields(folder).get("at")
+            found[step] = float(at) if isinstance(at, int | float) else folder.stat().st_mtime
     return found
 
 
@@ -116,11 +117,6 @@ def _sizes(folder: Path, promised: Mapping[str, str]) -> dict[str, int | None]:
     message = _mark_fields(folder).get("bytes")
     known = message if isinstance(message, dict) else {}
     return {name: known.get(name) for name in promised}
-
-
-def _when(folder: Path) -> float:
-    message = _mark_fields(folder).get("at")
-    return float(message) if isinstance(message, int | float) else folder.stat().st_mtime
 
 
 def _mark_fields(folder: Path) -> Mapping[str, object]:

@@ -60,14 +60,10 @@ class Peers:
         found: dict[int, object] = {}
         while True:
             for rank in set(range(self.world)) - found.keys():
-                sent = self._read(rank, window)
-                if sent is not None:
-                    found[rank] = sent
+                sent = self.posted(rank, str(window % SLOTS))
+                if isinstance(sent, dict) and sent["window"] == window:
+                    found[rank] = sent["figures"]
             missing = [rank for rank in range(self.world) if rank not in found]
             if not missing or time.monotonic() > deadline or hurried():
                 return [found.get(rank) for rank in range(self.world)], missing
             time.sleep(POLL_S)
-
-    def _read(self, rank: int, window: int) -> object | None:
-        sent = self.posted(rank, str(window % SLOTS))
-        return sent["figures"] if isinstance(sent, dict) and sent["window"] == window else None

@@ -61,7 +61,8 @@ class DeviceReader:
             name for name in after if before.get(name) == after[name] == MOST.get(name.rpartition("/")[2])
         }
         known = [name for name in after if name in before and name not in full]
-        changed = {name: _difference(name, before[name], after[name]) for name in known}
+        rates = {name for name in known if name.rpartition("/")[2] in RATES or after[name] < before[name]}
+        changed = {name: after[name] - (0 if name in rates else before[name]) for name in known}
         counted, (_, messages) = len(changed), self._messages(self._last)
         if self._driver is not None and self._watched and "kernel log" in self._unreadable:
             messages.update(f"driver/{bus}/xid {code}" for bus, code in self._driver.xids())
@@ -146,11 +147,6 @@ class DeviceReader:
         if kinds:
             return "passthrough" if kinds == {"identity"} else "translating"
         return "off" if groups.is_dir() else None
-
-
-def _difference(name: str, before: int, after: int) -> int:
-    rate = name.rpartition("/")[2] in RATES
-    return after if rate or after < before else after - before
 
 
 def _device(name: str) -> str:

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smoke_training.evidence import Evidence, UndeliveredError
 from smoke_training.evidence.fabric import Collective, sweep_of
@@ -40,6 +40,7 @@ LIKE_RING = "a ring in place of NVLS or a tree (NCCL_ALGO=Ring, or NVLS lost), o
 UNRECORDED = "Validate these machines (trainstack smoke render): that result can be accepted, this cannot."
 # Settings by which a user may have chosen another algorithm than NCCL would.
 CHOICES = {"NCCL_ALGO", "NCCL_NVLS_ENABLE", "NCCL_TUNER_PLUGIN", "NCCL_TUNER_CONFIG_FILE", "NCCL_CONF_FILE"}
+TUNED = {"NCCL_MIN_CTAS", "NCCL_MIN_NCHANNELS"}  # more channels than NCCL's default
 ABOVE_CEILING = 1.25  # of a declared wire's bound: the bytes cannot have crossed it
 
 
@@ -61,7 +62,8 @@ def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
         return Check.skipped(sweep.skipped)
     setting = setting_of([facts.node for facts in cluster.ranks], cluster.ranks[0].backend)
     traffic = found.of(Traffic)
-    own = traffic is not None and not any(CHOICES & set(node.environment) for node in traffic.nodes)
+    names = {name for node in traffic.nodes for name in node.environment} if traffic else set()
+    own, setting = traffic is not None and not CHOICES & names, replace(setting, tuned=bool(TUNED & names))
     seen = _finding(plan, setting, sweep, found.all_of(NcclLog), acceptance(plan, found), own_choice=own)
     status, interval = seen.status, median_interval(seen.rates)
     bounds = finite(interval.low, interval.high)
@@ -98,7 +100,8 @@ def of_means(plan: Plan, setting: RunSetting, name: str, size: int, seconds: Seq
 
     A few means have no distribution to estimate from: the slowest and the fastest bound the rate.
     """
-    seen = _finding(plan, setting, Collective(name=name, sizes=(size,), seconds=(tuple(seconds),)))
+    sweep = Collective(name=name, sizes=(size,), seconds=(tuple(seconds),))
+    seen = _finding(plan, replace(setting, tuned=None), sweep)
     low, high = min(seen.rates), max(seen.rates)
     status = seen.against.compared(low, high)
     floor, line = seen.against.expected.floor, seen.against.fail_below
@@ -325,8 +328,7 @@ def _detail(seen: _Finding) -> dict[str, object]:
     detail |= named_fit([(size, statistics.median(times[warm_up(times) :])) for size, times in rows])
     if seen.question is not None:  # limits of published checks: reported, never used
         floor = lookup.floor_of(shipped(), seen.question)
-        message = None if floor is None else {"busbw_gb_s": floor.value, "source": floor.source.text}
-        detail["liveness_floor"] = message
+        detail["liveness_floor"] = floor and {"busbw_gb_s": floor.value, "source": floor.source.text}
     return detail
 
 

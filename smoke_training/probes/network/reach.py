@@ -81,7 +81,9 @@ def ends(exchange: Exchange, name: str, node: int | None, nodes: Sequence[int]) 
     """
     state = counters.interfaces().get(name) if node is not None else None
     own = state.address if state else None
-    listener = _listen(own) if own else None
+    listener = None
+    with contextlib.suppress(OSError):  # the kernel alone accepts connections
+        listener = socket.create_server((own, 0), backlog=1024) if own else None
     port = listener.getsockname()[1] if listener else None
     offers = exchange(None if node is None else [node, own, port])
     places = {item[0]: (item[1], item[2]) for item in offers if item is not None}
@@ -130,13 +132,6 @@ def _few(node: int, nodes: Sequence[int]) -> set[int]:
         return set(nodes)
     place = nodes.index(node)
     return {nodes[(place + (1 << step)) % len(nodes)] for step in range(len(nodes).bit_length() - 1)}
-
-
-def _listen(address: str) -> socket.socket | None:
-    """Listen on this rail's address; the kernel alone accepts connections."""
-    with contextlib.suppress(OSError):
-        return socket.create_server((address, 0), backlog=1024)
-    return None
 
 
 def _reach(own: str | None, places: Places, requested: Sequence[int]) -> list[str]:

@@ -96,7 +96,9 @@ class Coordinator:
         devices = next(iter(self._short_of_devices(found)), None)
         if devices is not None:
             self._refuse(devices)
-        self._start()
+        observed = self._time.at(time.monotonic())
+        self._peers = {node: _Peer(last_report_at=observed) for node in range(self.plan.nodes)}
+        self._listener.send({"type": "go"})
 
     def tick(self, own: NodeReport) -> None:
         """Receive reports, check that all ranks live; RunEndedError when the run must end."""
@@ -185,11 +187,6 @@ class Coordinator:
     def _refuse(self, reason: str) -> None:
         self.lines.append(document_of(StoppedEarly(reason="the nodes did not start")))
         raise RunEndedError(f"no rank was started: {reason}")
-
-    def _start(self) -> None:
-        observed = self._time.at(time.monotonic())
-        self._peers = {node: _Peer(last_report_at=observed) for node in range(self.plan.nodes)}
-        self._listener.send({"type": "go"})
 
     # -- while it runs ---------------------------------------------------------------------------------
 

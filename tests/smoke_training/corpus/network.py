@@ -86,6 +86,10 @@ HEALTHY = (
         "H100, InfiniBand, 8 nodes, NCCL's defaults",
         of("hgx-h100", "infiniband", 8, (1, 286.8), (8, 320.7), ports=8),
     ),
+    Row(
+        "H100, InfiniBand, 8 nodes with more channels",
+        of("hgx-h100", "infiniband", 8, (8, 391.4), ports=8, environment={"NCCL_MIN_CTAS": "24"}),
+    ),
     Row("H100, InfiniBand with SHARP", SHARP),
     Row("H200, InfiniBand", of("Standard_ND96isr_H200_v5", "infiniband", 2, (16, 485.7), ports=8)),
     Row("B200, InfiniBand", of("hgx-b200", "infiniband", 2, (1, 677.4), (2, 696.1), ports=8)),

@@ -63,6 +63,7 @@ def question(row: Any, **changes: Any) -> FigureQuery:
         "shape": ClusterShape(row.nodes, row.gpus_per_node),
         "size_bytes": row.size_bytes,
         "collnet": getattr(row, "algorithm", None) == "collnet",
+        "tuned": getattr(row, "tuned", False),
     }
     return FigureQuery(**{**known, **changes})
 

@@ -115,6 +115,21 @@ def test_gb300_over_roce_has_the_figures_of_its_own_type_and_efa_has_none() -> N
 
 
 @pytest.mark.parametrize(
+    ("tuned", "floor", "fault"), [(True, 391.37, 391.37), (False, 320.7, 320.7), (None, 391.37, 320.7)]
+)
+def test_a_run_with_more_channels_is_held_against_figures_with_more_channels(
+    tuned: bool | None, floor: float, fault: float
+) -> None:
+    setting = RunSetting(ranks=64, shape=ClusterShape(8, 8), backend="nccl", tuned=tuned)
+    found = held(setting, sizes=(8 * GIB,), instance_type="hgx-h100", fabric="infiniband")
+    assert found.expected.floor == pytest.approx(PASS_SHARE * floor)
+    assert found.fail_below == pytest.approx(FAULT_SHARE * fault)
+    assert ("default settings" in found.expected.source, "NCCL_MIN_CTAS" in found.expected.source) == {
+        True: (False, True), False: (True, False), None: (True, True)
+    }[tuned]  # fmt: skip
+
+
+@pytest.mark.parametrize(
     ("machine", "fabric", "shape"),
     [("hgx-h100", "infiniband", (2, 1)), ("p5.48xlarge", "efa", (2, 4)), ("a3-megagpu-8g", "tcpxo", (2, 2)),
      ("hgx-h100", "infiniband", (1, 7)), ("unknown", "efa", (2, 1))],
