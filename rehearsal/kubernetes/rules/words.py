@@ -22,7 +22,10 @@ from rehearsal.kubernetes.rules.objects.policies import BUDGET
 from rehearsal.kubernetes.rules.objects.scaling import SCALER
 from rehearsal.kubernetes.rules.violations import forbidden, invalid, required, unsupported
 
-_SOURCE = "kubernetes/kubernetes pkg/apis (validation of apps, autoscaling, batch, core, policy)"
+_SOURCE = (
+    "kubernetes/kubernetes v1.36.2 pkg/apis/{apps,autoscaling,batch,core,policy}/validation/validation.go, "
+    "read 2026-11-29"
+)
 _REPLACEMENT = ("Failed", "TerminatingOrFailed")
 _RETENTION = ("Delete", "Retain")
 _SELECT = ("Disabled", "Max", "Min")

@@ -61,7 +61,19 @@ EXAMPLES: dict[str, Example] = {
     "AWS-LIM-163": limit(_FUNCTION, "name", "a_b-1", "a.b"),
     "AWS-LIM-164": limit(_FUNCTION, "role", "arn:aws:iam::123456789012:role/a/f", "f"),
     "AWS-LIM-165": limit(_FUNCTION, "layers", ["l"] * 5, ["l"] * 6),
-    "AWS-LIM-166": limit(_FUNCTION, "timeout", 900, 901),
+    "AWS-LIM-166": Example(
+        _FUNCTION,
+        "timeout",
+        {"timeout": 901},
+        {
+            "timeout": 5400,
+            "capacityProviderConfig": {
+                "lambdaManagedInstancesCapacityProviderConfig": {
+                    "capacityProviderArn": "arn:aws:lambda:us-east-1:123456789012:capacity-provider:c"
+                }
+            },
+        },
+    ),
     "AWS-LIM-167": limit("lb/targetGroup:TargetGroup", "name", "a" * 32, "a" * 33),
     "AWS-LIM-168": limit(_INSTANCE, "iamInstanceProfile", "p", "arn:aws:iam::1:instance-profile/p"),
     "AWS-LIM-169": limit("ecr/repository:Repository", "name", "a/b__c", "A/b"),
