@@ -196,19 +196,19 @@ def sizes_of(tables: FigureTables, instance_type: str, fabric: Fabric, collectiv
 
 
 def achievable(tables: FigureTables, device: str, dtype: str) -> AcceleratorRate | None:
-    """The rate for a device as its driver names it, at a data type; None if none is published.
-
-    None for a slice of a GPU as well ("NVIDIA H100 80GB HBM3 MIG 1g.10gb"), and for a card of a class of its
-    own, with less power than the module of that name ("NVIDIA H200 NVL"; 600 W instead of 700 W).
-    """
-    if MIG in device:
-        return None
-    found = [
-        row
-        for row in tables.accelerators
-        if row.dtype == dtype and re.search(rf"(?<![\w-]){re.escape(row.name)}(?!\w| NVL\b| PCIe\b)", device)
-    ]
+    """The rate for a device as its driver names it, at a data type; None if none is published."""
+    found = [row for row in tables.accelerators if row.dtype == dtype and is_model(device, row.name)]
     return found[0] if len(found) == 1 else None
+
+
+def is_model(device: str, model: str) -> bool:
+    """Report whether the driver's name of a device is that of a model, as a whole module.
+
+    No slice of it ("NVIDIA H100 80GB HBM3 MIG 1g.10gb"), and no card of a class of its own, with less power
+    and another NVLink than the module ("NVIDIA H200 NVL", "A100-PCIE-40GB"; 600 W instead of 700 W).
+    """
+    other = r"\w|.*(\bNVL\b|\bPCIe\b| MIG )"
+    return bool(re.search(rf"(?<![\w-]){re.escape(model)}(?!{other})", device, re.IGNORECASE))
 
 
 def _lineage(tables: FigureTables, machine: FabricMachine) -> Iterable[FabricMachine]:

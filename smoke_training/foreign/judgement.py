@@ -94,12 +94,12 @@ def _problems(test: Test, claim: Claim) -> Iterator[str]:
     twice = [rank for rank, count in named.items() if count > 1]
     rows = [row for row in test.all if _decisive(row)]
     large = [reading for row in rows for reading in row.readings if reading.algbw >= DECISIVE]
-    nodes = _nodes(test)
-    wanted = rf"\b{claim.model}\b|Graphics Device"  # before its release a GPU has no name of its own
+    nodes, model = _nodes(test), claim.model or ""  # before its release a GPU has no name of its own
+    own = [name for *_, name in test.ranks if "Graphics Device" in name or lookup.is_model(name, model)]
     if alien := [device for *_, device in test.ranks if not _NVIDIA.search(device)]:
         yield f"{where}: {alien[0]!r}: no device of NVIDIA; the references are of NCCL"
-    elif claim.model and test.ranks and not any(re.search(wanted, device) for *_, device in test.ranks):
-        yield f"{where}: ranks have {test.ranks[0][3]!r}; --machine {claim.machine} has {claim.model}"
+    elif claim.model and test.ranks and not own:
+        yield f"{where}: {test.ranks[0][3]!r}; --machine {claim.machine} has {model}, no NVL, PCIe or MIG"
     elif twice:
         yield f"{where}: rank {twice[0]} is listed {named[twice[0]]} times: several worlds in one output"
     elif (

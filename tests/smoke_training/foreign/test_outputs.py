@@ -48,7 +48,7 @@ def judge(capsys: pytest.CaptureFixture[str]) -> Judge:
         ("19", HGX, 2, (PASS, "16 ranks")),
         ("22", HGX, None, (FAIL, "256 MiB 163.8 FAIL")),  # its peak is healthy
         ("23", None, None, (OPEN, "no_reference")),
-        ("23", "hgx-h100", None, (REFUSED, "ranks have 'NVIDIA RTX 6000D'")),
+        ("23", "hgx-h100", None, (REFUSED, "'NVIDIA RTX 6000D'; --machine hgx-h100 has H100")),
         ("24", None, None, (FAIL, "from 512 MiB on the rate falls")),
         ("26", "BM.GPU.H100.8", 2, (PASS, "5 of 5 sizes")),
         ("29", "p5.48xlarge", 2, (REFUSED, "RCCL")),

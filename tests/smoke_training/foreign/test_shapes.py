@@ -217,6 +217,13 @@ def test_wrong_results_fail_by_their_own_count_too_but_not_where_no_result_is_de
         ("hgx-h200", "NVIDIA GH200 480GB", False),
         ("p6-b200.48xlarge", "NVIDIA GB200", False),
         ("gb200-nvl72", "NVIDIA Graphics Device", True),
+        ("hgx-h200", "NVIDIA H200", True),
+        ("hgx-h200", "NVIDIA H200 NVL", False),
+        ("hgx-h100", "NVIDIA H100 PCIe", False),
+        ("hgx-h100", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", False),
+        ("hgx-a100", "NVIDIA A100-SXM4-80GB", True),
+        ("hgx-a100", "A100-PCIE-40GB", False),
+        ("hgx-a100", "NVIDIA A100 80GB PCIe", False),
         ("our-cluster", "NVIDIA GB200", True),
     ],
 )
