@@ -3,20 +3,22 @@
 import json
 import os
 import re
+import shlex
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from trainstack.bootstrap.stacks import client_name
-from trainstack.bootstrap.trust import GITHUB, GITLAB, Pipeline
+from trainstack.bootstrap.trust import GITHUB, GITLAB, Pipeline, github_path, prefix
 
 _FILES: Final = {GITHUB: ".github/workflows/trainstack.yml", GITLAB: ".gitlab-ci.yml"}
 _REMOTE = re.compile(
     r"(?:https://(?:[^@/]+@)?|ssh://git@|git@)(?P<host>github\.com|gitlab\.com)[:/](?P<path>[^\s]+?)(?:\.git)?/?"
 )
-_GIT_SECONDS = 10
+_SECONDS = 10
+"""Of git, and of a request to GitHub."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,32 @@ class ClientSetup:
     """The pipeline of the folder's repository; None where it has none, or its repository is unknown."""
     backend: str
     """The address of the state; empty without a login."""
+    form_known: bool = True
+    """Whether GitHub said if the subjects of the repository have ids."""
+    ids: str = ""
+    """The repository with its ids, `OWNER@ID/REPOSITORY@ID`, where a pipeline of GitHub names them."""
+
+    def trusted_as(self, subjects: Iterable[str]) -> Pipeline | None:
+        """The pipeline; in a form that is unknown, that of the trusted subjects of the repository."""
+        if self.form_known or self.pipeline is None:
+            return self.pipeline
+        for subject in subjects:
+            trusted = Pipeline(GITHUB, github_path(":".join(subject.split(":")[:2])))
+            if trusted.path == self.pipeline.path:
+                return Pipeline(GITHUB, self.ids) if self.ids and "@" in trusted.repository else trusted
+        return self.pipeline
+
+    def form(self, pipeline: Pipeline) -> str:
+        """The comparison of a form that is unknown with the one that is trusted, for people."""
+        return f"{prefix(pipeline.path)} must print repo:{pipeline.repository}; else: {self.command()}"
 
     def command(self) -> str:
         """The command that prints the setup."""
         if self.pipeline is None:
             return "trainstack bootstrap, with the options of its first use"
+        if not self.form_known:
+            own = f"{prefix(self.pipeline.path)} | cut -d: -f2"
+            return f'trainstack bootstrap --github "$({own})"'
         if self.pipeline.issuer == GITHUB:
             return f"trainstack bootstrap --github {self.pipeline.repository}"
         return f"trainstack bootstrap --gitlab {self.pipeline.repository} --branch {self.pipeline.branch}"
@@ -47,13 +70,32 @@ class ClientSetup:
 
 
 def setup_of(
-    folder: Path, shell: Mapping[str, str] | None = None, remote: Callable[[Path], str] | None = None
+    folder: Path,
+    shell: Mapping[str, str] | None = None,
+    remote: Callable[[Path], str] | None = None,
+    asked: Callable[[str], str] | None = None,
 ) -> ClientSetup:
-    """The setup of a client's folder; `remote` returns the address of its repository."""
+    """The setup of a client's folder.
+
+    `remote` returns the address of its repository; `asked` how subjects of a repository of GitHub begin, or
+    nothing without an answer.
+    """
     variables = os.environ if shell is None else shell
-    return ClientSetup(
-        client_name(folder), _pipeline(folder, variables, remote or _origin), _backend(variables)
-    )
+    pipeline, ids = _pipeline(folder, variables, remote or _origin), ""
+    form_known = pipeline is None or pipeline.issuer != GITHUB
+    if pipeline and not form_known:
+        named = github_path((asked or _prefix)(pipeline.repository))
+        if form_known := Pipeline(GITHUB, named).path == pipeline.path:
+            pipeline = Pipeline(GITHUB, named)
+        ids = _with_ids(variables)
+    return ClientSetup(client_name(folder), pipeline, _backend(variables), form_known, ids)
+
+
+def _with_ids(shell: Mapping[str, str]) -> str:
+    """The repository of a pipeline of GitHub with its ids (GitHub documentation, "Variables reference")."""
+    owner, _, name = shell.get("GITHUB_REPOSITORY", "").partition("/")
+    ids = shell.get("GITHUB_REPOSITORY_OWNER_ID", ""), shell.get("GITHUB_REPOSITORY_ID", "")
+    return github_path(f"{owner}@{ids[0]}/{name}@{ids[1]}")
 
 
 def _pipeline(folder: Path, shell: Mapping[str, str], remote: Callable[[Path], str]) -> Pipeline | None:
@@ -69,9 +111,16 @@ def _pipeline(folder: Path, shell: Mapping[str, str], remote: Callable[[Path], s
 
 
 def _origin(folder: Path) -> str:
-    command = ["git", "-C", str(folder), "remote", "get-url", "origin"]
+    return _output(["git", "-C", str(folder), "remote", "get-url", "origin"])
+
+
+def _prefix(path: str) -> str:
+    return _output(shlex.split(prefix(path)))
+
+
+def _output(command: list[str]) -> str:
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_SECONDS, check=False)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return run.stdout.strip()

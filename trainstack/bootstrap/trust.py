@@ -13,10 +13,12 @@ GITLAB_AUDIENCE: Final = GITLAB
 """The audience of tokens for AWS (GitLab documentation, "Configure OpenID Connect in AWS")."""
 MAIN = "main"
 """The branch that deploys by default."""
+_OWNER, _NAME, _ID = r"[A-Za-z0-9][A-Za-z0-9-]{0,38}", r"[A-Za-z0-9._-]{1,100}", r"@[1-9][0-9]{0,19}"
 _PATHS = {
-    "--github": re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}"),
+    "--github": re.compile(f"{_OWNER}/{_NAME}|{_OWNER}{_ID}/{_NAME}{_ID}"),
     "--gitlab": re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*){1,20}"),
 }
+_EXAMPLES = {"--github": "acme/stacks, or acme@123456/stacks@456789", "--gitlab": "acme/stacks"}
 _ROLE = re.compile(r"arn:aws:iam::\d{12}:role/[\w+=,.@/-]{1,512}", re.ASCII)
 # Source: AWS STS API reference, AssumeRole, ExternalId.
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{8,1224}", re.ASCII)
@@ -50,7 +52,18 @@ class Pipeline:
 
     issuer: str
     repository: str
+    """Its path as subjects have it; of GitHub `OWNER@ID/REPOSITORY@ID` where these are immutable.
+
+    Repositories that were created, renamed or transferred since 2026-07-15, or that chose it, have the ids.
+    Sources: GitHub documentation, "OpenID Connect reference", immutable subject claims;
+    aws-actions/configure-aws-credentials#1888, #1938.
+    """
     branch: str = "main"
+
+    @property
+    def path(self) -> str:
+        """The path of the repository, without ids."""
+        return re.sub(r"@\d+", "", self.repository) if self.issuer == GITHUB else self.repository
 
     @property
     def audience(self) -> str:
@@ -123,9 +136,24 @@ def chosen(
         return AgencyMember(agency_member)
     (option,) = named
     rule = "must be a path with owner and repository, without wildcards"
-    problems = [*_wrong(option, github or gitlab, _PATHS[option], "acme/stacks", rule)]
+    rule += ", with the ids of both or of none" if github else ""
+    problems = [*_wrong(option, github or gitlab, _PATHS[option], _EXAMPLES[option], rule)]
     raise_all([*problems, *_wrong("--branch", branch, _BRANCH, MAIN)])
     return Pipeline(GITHUB, github) if github else Pipeline(GITLAB, gitlab, branch)
+
+
+def prefix(path: str) -> str:
+    """The command that prints how subjects of a repository of GitHub begin.
+
+    Source: GitHub REST API, "Get the customization template for an OIDC subject claim for a repository".
+    """
+    return f"gh api repos/{path}/actions/oidc/customization/sub --jq .sub_claim_prefix"
+
+
+def github_path(text: str) -> str:
+    """The path in what this command prints; empty for a form that bootstrap does not print."""
+    found = text.strip().removeprefix("repo:")
+    return found if _PATHS["--github"].fullmatch(found) else ""
 
 
 def _wrong(

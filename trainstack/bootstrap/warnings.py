@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from trainstack.bootstrap.stacks import BootstrapPlace
-from trainstack.bootstrap.trust import Pipeline, Trust, environment
+from trainstack.bootstrap.trust import GITHUB, Pipeline, Trust, environment, prefix
 
 
 def variables(stacks: Sequence[str], identities: Sequence[str]) -> Iterator[str]:
@@ -24,6 +24,12 @@ def of(place: BootstrapPlace, trust: Trust, *, examples: Sequence[str], separabl
     left = [*examples, *(one for one in place.emails if one.endswith("@example.com"))]
     if left:
         yield f"Examples of the shipped stack files are still in: {', '.join(left)}. Replace them first."
+    if isinstance(trust, Pipeline) and trust.issuer == GITHUB:
+        yield (
+            f"`{prefix(trust.path)}` must print repo:{trust.repository}, or no pipeline can log in. Subjects "
+            "of repositories that were created, renamed or transferred since 2026-07-15 have ids: --github "
+            f"OWNER@ID/REPOSITORY@ID, by `gh api repos/{trust.path} --jq '.owner.id,.id'`."
+        )
     if isinstance(trust, Pipeline) and not trust.by_environment and not separable:
         yield (
             f"Every job of {trust.repository} on {trust.branch} can log in as any of these deployers: AWS "

@@ -12,6 +12,7 @@ from trainstack.cli.app import app
 ROLE = "arn:aws:iam::111122223333:role/deployment"
 AGENCY = ("--agency-role", ROLE, "--external-id", "acme-2041-77")
 GITHUB = ("--github", "acme/stacks")
+GITHUB_IDS = ("--github", "acme@123/stacks@456")
 GITLAB = ("--gitlab", "acme/ml/stacks", "--branch", "main")
 
 

@@ -16,6 +16,7 @@ from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import answered
 
 STACK, NAME = "dev-aws", f"trainstack-acme-{ACCOUNT}"
+IDS = Pipeline(GITHUB, "acme@123/stacks@456")
 GIT, LAB = Pipeline(GITHUB, "acme/stacks"), Pipeline(GITLAB, "acme/ml/stacks")
 ROLE = "arn:aws:iam::111122223333:role/deployment"
 AGENCY = {
@@ -53,10 +54,10 @@ def denied(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def asked(
-    check: str, pipeline: Pipeline | None = None, backend: str = "", **answers: Any
+    check: str, pipeline: Pipeline | None = None, backend: str = "", form_known: bool = True, **answers: Any
 ) -> tuple[list[Answer], Answering]:
     cloud = Answering(**{**MADE, "simulate_principal_policy": allowed, **answers})
-    made = checks_of(ClientSetup("acme", pipeline, backend))[check]
+    made = checks_of(ClientSetup("acme", pipeline, backend, form_known))[check]
     return list(answered(check, made, account(cloud))), cloud
 
 
@@ -128,7 +129,7 @@ def test_the_bucket_of_the_backend_is_checked() -> None:
     assert one(BUCKET, head_bucket=Refusal("AccessDenied")).state is State.UNKNOWN
 
 
-@pytest.mark.parametrize("pipeline", [GIT, LAB], ids=["github", "gitlab"])
+@pytest.mark.parametrize("pipeline", [GIT, IDS, LAB], ids=["github", "github-ids", "gitlab"])
 def test_the_trust_is_compared_with_the_subject_of_the_pipeline(pipeline: Pipeline) -> None:
     (right,) = federated(ACCOUNT, pipeline, (pipeline.subject(STACK),))["Statement"]
     (other,) = federated(ACCOUNT, pipeline, (pipeline.subject("x").replace("acme", "evil"),))["Statement"]
@@ -142,6 +143,20 @@ def test_the_trust_is_compared_with_the_subject_of_the_pipeline(pipeline: Pipeli
         assert json.loads(words[-1])["Statement"] == [right]
     states = [one(TRUST, None, get_role=role(given)).state for given in (right, wide)]
     assert states == [State.NOTE, State.SHORT]
+
+
+def test_the_form_of_a_subject_of_github_is_ready_only_where_it_is_known() -> None:
+    for trusted, other in ((GIT, IDS), (IDS, GIT)):
+        (statement,) = federated(ACCOUNT, trusted, (trusted.subject(STACK),))["Statement"]
+        assert one(TRUST, trusted, get_role=role(statement)).state is State.READY
+        assert one(TRUST, other, get_role=role(statement)).state is State.SHORT
+        found = one(TRUST, GIT, form_known=False, get_role=role(statement))
+        assert found.state is State.NOTE and "gh api repos/acme/stacks/" in found.fix
+    found = one(TRUST, GIT, form_known=False, get_role=role(AGENCY | {"Condition": {}}))
+    assert found.state is State.SHORT
+    (wrong,) = federated(ACCOUNT, IDS, (IDS.subject("x"),))["Statement"]
+    found = one(TRUST, GIT, form_known=False, get_role=role(wrong))
+    assert found.state is State.SHORT and "gh api repos/acme/stacks/" in found.fix
 
 
 def test_an_agency_is_asked_for_an_external_id(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

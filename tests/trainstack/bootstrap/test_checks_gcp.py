@@ -25,14 +25,23 @@ BUCKET_MADE: dict[str, Any] = {
     "iamConfiguration": {"publicAccessPrevention": "enforced", "uniformBucketLevelAccess": {"enabled": True}},
 }
 FEDERATED = "roles/iam.workloadIdentityUser"
-PIPELINES = [Pipeline(GITHUB, "acme/stacks"), Pipeline(GITLAB, "acme/ml/stacks")]
+PIPELINES = [
+    Pipeline(GITHUB, "acme/stacks"),
+    Pipeline(GITLAB, "acme/ml/stacks"),
+    Pipeline(GITHUB, "acme@123/stacks@456"),
+]
 POOL = f"iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools/trainstack-acme"
 
 
 def asked(
-    check: str, said: Mapping[str, Said], pipeline: Pipeline | None = None, backend: str = ""
+    check: str,
+    said: Mapping[str, Said],
+    pipeline: Pipeline | None = None,
+    backend: str = "",
+    *,
+    form_known: bool = True,
 ) -> list[Answer]:
-    made = checks_of(ClientSetup("acme", pipeline, backend))[check]
+    made = checks_of(ClientSetup("acme", pipeline, backend, form_known))[check]
     return list(answered(check, made, project(Google(said))))
 
 
@@ -89,11 +98,11 @@ def test_a_bucket_without_a_part_names_the_command(change: dict[str, Any], optio
     assert found.fix.startswith(f"gcloud storage buckets update gs://{NAME} {option}")
 
 
-@pytest.mark.parametrize("pipeline", PIPELINES, ids=["github", "gitlab"])
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=["github", "gitlab", "github-ids"])
 def test_the_trust_is_compared_with_the_subject_of_the_pipeline(pipeline: Pipeline) -> None:
     right = {POLICY: bound(FEDERATED, subject(pipeline)), PROVIDER: provider(pipeline)}
     assert one(TRUST, right, pipeline).state is State.READY
-    wrong = {**right, POLICY: bound(FEDERATED, subject(pipeline).replace("acme/", "evil/"))}
+    wrong = {**right, POLICY: bound(FEDERATED, subject(pipeline).replace("acme", "evil"))}
     answers = asked(TRUST, wrong, pipeline)
     assert [answer.state for answer in answers] == [State.SHORT, State.SHORT]
     assert "remove-iam-policy-binding" in answers[0].fix and "add-iam-policy-binding" in answers[1].fix
@@ -104,6 +113,15 @@ def test_the_trust_is_compared_with_the_subject_of_the_pipeline(pipeline: Pipeli
     for change in changes:
         found = one(TRUST, {**right, PROVIDER: provider(pipeline, **change)}, pipeline)
         assert found.state is State.SHORT, change
+
+
+def test_the_form_of_a_subject_of_github_is_ready_only_where_it_is_known() -> None:
+    named, _, ids = PIPELINES
+    for trusted, other in ((named, ids), (ids, named)):
+        made = {POLICY: bound(FEDERATED, subject(trusted)), PROVIDER: provider(trusted)}
+        assert {answer.state for answer in asked(TRUST, made, other)} == {State.SHORT}
+        (found,) = asked(TRUST, made, named, form_known=False)
+        assert found.state is State.NOTE and "gh api repos/acme/stacks/" in found.fix
 
 
 def test_members_of_an_agency_are_exact() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from infra.errors import UserError
 from infra.stackspec import load_file
-from tests.trainstack.bootstrap.setup import GITHUB, GITLAB, folder, printed
+from tests.trainstack.bootstrap.setup import GITHUB, GITHUB_IDS, GITLAB, folder, printed
 from trainstack.preflight.gcp.apis import wanted_by
 from trainstack.preflight.gcp.permissions import permissions
 
@@ -107,6 +107,19 @@ def test_a_pipeline_is_one_subject_of_one_repository(tmp_path: Path) -> None:
         assert "allUsers" not in text
 
 
+def test_subjects_with_ids_are_of_the_repository_by_its_name(tmp_path: Path) -> None:
+    script = commands(printed(folder(tmp_path, "small-gcp"), *GITHUB_IDS))
+    (created,) = (words for words in script if "create-oidc" in words)
+    ends = ("environment:small-gcp", "pull_request", "ref:refs/heads/main")
+    listed = ", ".join(f"'repo:acme@123/stacks@456:{one}'" for one in ends)
+    condition = f"assertion.repository == 'acme/stacks' && assertion.sub in [{listed}]"
+    assert values(created, "--attribute-condition") == [condition]
+    members = [member for words in script for member in values(words, "--member") if "/subject/" in member]
+    assert {one.partition("/subject/")[2] for one in members} == {
+        f"repo:acme@123/stacks@456:{one}" for one in ends
+    }
+
+
 def test_readers_change_nothing_and_a_deployer_reaches_its_own_state(tmp_path: Path) -> None:
     made = folder(tmp_path, "small-gcp")
     resources = json.loads(printed(made, *GITHUB, "--form", "terraform"))["resource"]
@@ -135,10 +148,15 @@ def test_readers_change_nothing_and_a_deployer_reaches_its_own_state(tmp_path: P
     assert shlex.quote(flag) in script
 
 
-def test_subjects_that_google_cloud_refuses_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words", [("--gitlab", f"acme/{'a' * 80}"), ("--github", f"acme@12345678/{'a' * 77}@1234567890")], ids=len
+)
+def test_subjects_that_google_cloud_refuses_are_refused(words: tuple[str, str], tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
-        printed(folder(tmp_path, "small-gcp"), "--gitlab", f"acme/{'a' * 80}")
-    assert [one.code for one in error.value.problems] == ["bootstrap-subject-too-long"]
+        printed(folder(tmp_path, "small-gcp"), *words)
+    assert [(one.path, one.code) for one in error.value.problems] == [
+        (words[0], "bootstrap-subject-too-long")
+    ]
 
 
 @pytest.mark.parametrize("stack", STACKS)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.trainstack.bootstrap.setup import GITHUB, GITLAB, printed
+from tests.trainstack.bootstrap.setup import GITHUB, GITHUB_IDS, GITLAB, printed
 from tests.trainstack.stamp.test_client import choices
 from trainstack.stamp import client
 from trainstack.stamp.folder import write
@@ -62,12 +62,15 @@ def test_tokens_of_github_are_those_that_the_roles_ask_for(tmp_path: Path) -> No
     assert provider["client_id_list"] == [ACTION_AUDIENCE]
 
 
-def test_previews_and_nightly_checks_of_github_have_identities(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [GITHUB, GITHUB_IDS], ids=" ".join)
+def test_previews_and_nightly_checks_of_github_have_identities(
+    words: tuple[str, str], tmp_path: Path
+) -> None:
     """Jobs without an environment: their subject is the pull request, or the branch."""
-    document = setup("aws", tmp_path, *GITHUB)
-    main = "repo:acme/stacks:ref:refs/heads/main"
+    document = setup("aws", tmp_path, *words)
+    main = f"repo:{words[1]}:ref:refs/heads/main"
     preview = trusted(document, "trainstack-acme-preview")
-    assert preview == {"aud": ACTION_AUDIENCE, "sub": ["repo:acme/stacks:pull_request", main]}
+    assert preview == {"aud": ACTION_AUDIENCE, "sub": [f"repo:{words[1]}:pull_request", main]}
     assert trusted(document, "trainstack-acme-nightly") == {"aud": ACTION_AUDIENCE, "sub": main}
     on = pipeline("aws", DEPLOY)["on"]
     assert (on["push"]["branches"], "pull_request" in on) == (["main"], True)

@@ -8,6 +8,7 @@ import pytest
 from trainstack.bootstrap.setup import setup_of
 from trainstack.bootstrap.trust import GITHUB, GITLAB, Pipeline
 
+IDS = Pipeline(GITHUB, "acme@123/stacks@456")
 GIT, LAB = Pipeline(GITHUB, "acme/stacks"), Pipeline(GITLAB, "acme/ml/stacks")
 
 
@@ -34,8 +35,46 @@ def client(tmp_path: Path) -> Path:
 def test_the_repository_is_the_origin_of_the_folder(
     remote: str, pipeline: Pipeline | None, tmp_path: Path
 ) -> None:
-    found = setup_of(client(tmp_path), {}, lambda _: remote)
+    found = setup_of(client(tmp_path), {}, lambda _: remote, lambda _: "")
     assert (found.client, found.pipeline, found.backend) == ("acme", pipeline, "")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "pipeline", "known"),
+    [
+        ("repo:acme/stacks\n", GIT, True),
+        ("repo:acme@123/stacks@456\n", IDS, True),
+        ("repository_owner:acme", GIT, False),
+        ("", GIT, False),
+    ],
+)
+def test_the_form_of_subjects_is_asked_of_github(
+    prefix: str, pipeline: Pipeline, known: bool, tmp_path: Path
+) -> None:
+    remote = "git@github.com:acme/stacks.git"
+    found = setup_of(client(tmp_path), {}, lambda _: remote, {"acme/stacks": prefix}.__getitem__)
+    assert (found.pipeline, found.form_known) == (pipeline, known)
+    assert setup_of(client(tmp_path), {}, lambda _: "git@gitlab.com:acme/ml/stacks.git").form_known
+
+
+@pytest.mark.parametrize(
+    ("trusted", "ids", "pipeline"),
+    [
+        ("repo:acme/stacks:environment:prod", "", GIT),
+        ("repo:acme@123/stacks@456:environment:prod", "", IDS),
+        ("repo:acme@123/stacks@456:environment:prod", "123", IDS),
+        ("repo:acme@9/stacks@456:environment:prod", "123", IDS),
+        ("repo:evil@123/stacks@456:environment:prod", "123", GIT),
+    ],
+)
+def test_of_an_unknown_form_the_trusted_one_is_taken_with_the_ids_of_the_pipeline(
+    trusted: str, ids: str, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    shell = {"GITHUB_REPOSITORY": "acme/stacks"}
+    if ids:
+        shell |= {"GITHUB_REPOSITORY_OWNER_ID": ids, "GITHUB_REPOSITORY_ID": "456"}
+    found = setup_of(client(tmp_path), shell, lambda _: "", lambda _: "")
+    assert (found.form_known, found.trusted_as([trusted])) == (False, pipeline)
 
 
 def test_a_pipeline_names_its_repository_itself(tmp_path: Path) -> None:
@@ -43,7 +82,10 @@ def test_a_pipeline_names_its_repository_itself(tmp_path: Path) -> None:
     assert setup_of(client(tmp_path), shell, lambda _: "").pipeline == Pipeline(
         GITLAB, "acme/ml/stacks", "trunk"
     )
-    assert setup_of(client(tmp_path), {"GITHUB_REPOSITORY": "acme/stacks"}, lambda _: "").pipeline == GIT
+    assert (
+        setup_of(client(tmp_path), {"GITHUB_REPOSITORY": "acme/stacks"}, lambda _: "", lambda _: "").pipeline
+        == GIT
+    )
 
 
 def test_the_backend_is_that_of_the_shell_or_of_the_last_login(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.errors import UserError
-from tests.trainstack.bootstrap.setup import AGENCY, GITHUB, GITLAB, ROLE, folder, printed
+from tests.trainstack.bootstrap.setup import AGENCY, GITHUB, GITHUB_IDS, GITLAB, ROLE, folder, printed
 from tests.trainstack.cli.command import run_json
 
 
@@ -21,6 +21,8 @@ def refused(made: Path, *words: str) -> list[str]:
     "words",
     [
         ("--github", "acme/*"), ("--github", "acme"), ("--github", "acme/stacks:environment:prod"),
+        ("--github", "acme@123/stacks"), ("--github", "acme/stacks@456"), ("--github", "acme@*/stacks@456"),
+        ("--github", "acme@1/stacks@0"), ("--gitlab", "acme@1/stacks@2"),
         ("--github", "acme/stacks", "--branch", "dev"),
         ("--gitlab", "acme/*"), ("--gitlab", "stacks"), ("--gitlab", "a/b", "--branch", "*"),
         ("--agency-role", "arn:aws:iam::111122223333:root", "--external-id", "acme-2041-77"),
@@ -99,6 +101,9 @@ def test_an_identity_is_pinned_to_one_role_one_environment_or_one_branch(tmp_pat
     github = trust(made, *GITHUB)["Condition"]
     host = "token.actions.githubusercontent.com"
     subject = "repo:acme/stacks:environment:small-aws"
+    assert github == {"StringEquals": {f"{host}:aud": "sts.amazonaws.com", f"{host}:sub": subject}}
+    subject = "repo:acme@123/stacks@456:environment:small-aws"
+    github = trust(made, *GITHUB_IDS)["Condition"]
     assert github == {"StringEquals": {f"{host}:aud": "sts.amazonaws.com", f"{host}:sub": subject}}
     gitlab = trust(made, *GITLAB)["Condition"]
     subject = "project_path:acme/ml/stacks:ref_type:branch:ref:main"

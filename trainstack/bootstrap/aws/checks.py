@@ -164,16 +164,21 @@ def _judged_subject(setup: ClientSetup, account: Account, role: str, statement: 
         text = f"{role} trusts {shown}; the repository of this folder is unknown"
         yield Answer(TRUST, State.NOTE, text, "git remote add origin URL, at github.com or gitlab.com")
         return
-    wanted = federated(account.on.account_id, setup.pipeline, (setup.pipeline.subject(account.spec.name),))
+    pipeline = setup.trusted_as(subjects) or setup.pipeline
+    subject = pipeline.subject(account.spec.name)
+    wanted = federated(account.on.account_id, pipeline, (subject,))
     (own,) = wanted["Statement"]
     if _plain(own["Condition"]) == _plain(condition) and own["Principal"] == statement.get("Principal"):
-        yield Answer(TRUST, State.READY, f"{role} trusts {shown}, the subject of the pipeline")
+        if setup.form_known:
+            yield Answer(TRUST, State.READY, f"{role} trusts {shown}, the subject of the pipeline")
+        else:
+            text = f"{role} trusts {shown}; whether tokens of {pipeline.path} have this form is unknown"
+            yield Answer(TRUST, State.NOTE, text, setup.form(pipeline))
         return
-    subject = setup.pipeline.subject(account.spec.name)
     text = f"{role} trusts {shown} with other conditions than {subject}, the subject of the pipeline"
     document = shlex.quote(json.dumps(wanted))
     fix = f"aws iam update-assume-role-policy --role-name {role} --policy-document {document}"
-    yield Answer(TRUST, State.SHORT, text, fix)
+    yield Answer(TRUST, State.SHORT, text, fix if setup.form_known else _apply(setup, account))
 
 
 def _contact(setup: ClientSetup, account: Account) -> Iterator[Answer]:

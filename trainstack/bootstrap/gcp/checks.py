@@ -104,7 +104,7 @@ def _trust(setup: ClientSetup, project: Project) -> Iterator[Answer]:
         for member in row.get("members") or ()
     ]
     pool = f"iam.googleapis.com/projects/{project.number}/locations/global/workloadIdentityPools/{names.pool}"
-    pipeline = setup.pipeline
+    pipeline = setup.trusted_as(member.partition("/subject/")[2] for _, member in users)
     wanted = (
         principal(f"principal://{pool}", f"/subject/{names.subject(pipeline, project.spec)}")
         if pipeline
@@ -122,7 +122,7 @@ def _trust(setup: ClientSetup, project: Project) -> Iterator[Answer]:
     kept = [member for one in users if one not in surplus for member in one[1:]]
     if not kept:
         fix = _apply(setup, project)
-        if wanted:
+        if wanted and setup.form_known:
             fix = command.format("add") + f"--role={FEDERATED} --member={shlex.quote(wanted)}"
         yield Answer(
             TRUST, State.SHORT, f"{email} can be used by no {'pipeline' if wanted else 'member'}", fix
@@ -150,7 +150,7 @@ def _provider(
         f"--location=global --workload-identity-pool={names.pool} "
     )
     claim = names.attributes(pipeline)["attribute.repository"]
-    repository = f"{claim} == '{pipeline.repository}'"
+    repository = f"{claim} == '{pipeline.path}'"
     subject = pipeline.subject(project.spec.name)
     condition = str(found.get("attributeCondition", ""))
     # Of other stacks of the client, the condition has further subjects.
@@ -172,8 +172,11 @@ def _provider(
         mapping = ",".join(f"{key}={value}" for key, value in names.attributes(pipeline).items())
         fix = f"{command}--attribute-mapping={shlex.quote(mapping)}"
         yield Answer(TRUST, State.SHORT, f"{names.pool} maps other claims", fix)
-    else:
+    elif setup.form_known:
         yield Answer(TRUST, State.READY, f"{ready}, the subject of the pipeline")
+    else:
+        text = f"{ready}; whether tokens of {pipeline.path} have this form is unknown"
+        yield Answer(TRUST, State.NOTE, text, setup.form(pipeline))
 
 
 def _contacts(setup: ClientSetup, project: Project) -> Iterator[Answer]:

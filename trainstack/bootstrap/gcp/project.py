@@ -119,7 +119,7 @@ class ProjectNames:
         pipelines".
         """
         claim = self.attributes(trust)["attribute.repository"]
-        repository = f"{claim} == '{trust.repository}'"
+        repository = f"{claim} == '{trust.path}'"
         if any("*" in one for one in trust.previews):
             return f"{repository} && assertion.ref_type == 'branch'"
         deployers = {trust.subject(spec.name) for spec in self.place.specs}
@@ -205,13 +205,13 @@ def project(client: str, place: BootstrapPlace, trust: Trust) -> GcpProject:
         )
     made = GcpProject(short(client), place, client, trust)
     if isinstance(trust, Pipeline):
-        longest = max((made.subject(trust, spec) for spec in place.specs), key=len)
+        subjects = (trust.main, *(made.subject(trust, spec) for spec in place.specs))
+        longest = max(subjects, key=len)
         if len(longest) > _LONGEST_SUBJECT:
             rule = f"makes subjects of more than {_LONGEST_SUBJECT} characters, such as {longest}"
             fix = "Use a shorter path, branch or name of the stack."
-            raise UserError(
-                [Problem("--gitlab", trust.repository, rule, fix, code="bootstrap-subject-too-long")]
-            )
+            option = "--github" if trust.issuer == GITHUB else "--gitlab"
+            raise UserError([Problem(option, trust.repository, rule, fix, code="bootstrap-subject-too-long")])
     return made
 
 

@@ -42,7 +42,9 @@ AgencyMember = Annotated[
 GitHub = Annotated[
     str,
     typer.Option(
-        "--github", help="OWNER/REPOSITORY whose environments, named as the stacks, deploy.", metavar="PATH"
+        "--github",
+        help="OWNER/REPOSITORY, or OWNER@ID/REPOSITORY@ID, whose environments, named as the stacks, deploy.",
+        metavar="PATH",
     ),
 ]
 GitLab = Annotated[
