@@ -57,7 +57,6 @@ def refuse(command: str, problems: Sequence[str]) -> int:
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
     record = VerdictRecord(str(Verdict.ERROR), f"ERROR {command}: {count}", details=tuple(problems))
     sys.stderr.write(record.text + "\n")
-    message = os.environ.get("TERMINATION_MESSAGE_PATH")
-    if message:
+    if message := os.environ.get("TERMINATION_MESSAGE_PATH"):
         Path(message).write_text(record.line(limit_of(os.environ)))
     return EXIT_CODES[Verdict.ERROR]

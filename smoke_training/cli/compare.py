@@ -32,8 +32,7 @@ def main(chosen: argparse.Namespace) -> int:
     """Print the comparison; the exit codes are in the module docstring."""
     old, new = files.result(chosen.old), files.result(chosen.new)
     before, after = accepted.baseline_of(old), accepted.baseline_of(new)
-    unlike = baselines.differences(after.fingerprint, before.fingerprint)
-    if unlike:
+    if unlike := baselines.differences(after.fingerprint, before.fingerprint):
         shown = (
             "; ".join(unlike).replace("this run", str(chosen.new)).replace("the baseline", str(chosen.old))
         )

@@ -81,8 +81,7 @@ def _result(content: str) -> dict[str, Any]:
     if found.get("schema") != SCHEMA:
         rule = f'must be "{SCHEMA}"; read it with the version of smoke_training that wrote it'
         raise DocumentError([f"schema: got {found.get('schema')!r}; {rule}"])
-    missing = [key for key in _NEEDED if key not in found]
-    if missing:
+    if missing := [key for key in _NEEDED if key not in found]:
         raise DocumentError([f"not a complete result: {', '.join(missing)} missing"])
     return found
 
@@ -90,8 +89,7 @@ def _result(content: str) -> dict[str, Any]:
 def samples(path: Path, sha256: str | None = None) -> list[str]:
     """The lines of a samples file, all of them readable, and with this digest where one is given."""
     found = text(path).splitlines()
-    unreadable = evidence.parse(found).unreadable
-    if unreadable:
+    if unreadable := evidence.parse(found).unreadable:
         rule = "every line must be one evidence record of this version; was the file cut?"
         raise DocumentError([f"{path}: {'; '.join(unreadable[:5])}; {rule}"])
     digest = hashlib.sha256(run_record.text_of(found)).hexdigest()

@@ -93,8 +93,7 @@ def _duration(text: str) -> float:
 
 def _phases(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
-    unknown = [f"got {name!r}" for name in names if name not in NAMES]
-    if unknown:
+    if unknown := [f"got {name!r}" for name in names if name not in NAMES]:
         raise argparse.ArgumentTypeError(f"{', '.join(unknown)}; must be one of {', '.join(NAMES)}")
     return names
 

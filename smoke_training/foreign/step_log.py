@@ -30,17 +30,19 @@ _LOSS = re.compile(
 _SPEED = re.compile(r"\b(?:tps|wps|tokens?(?:/s|_per_sec\w*))\s*[:=]?\s*([\d,]*[1-9][\d,.]*)", re.IGNORECASE)
 _TIME = re.compile(
     r"(?:(?:step|iter\w*)[ _]tim(e|ing in)|time[ _]per[ _](step|iter\w*)|\btime(?= \d[\d.]* ?m?s\b))"
-    r"\W*(ms|s)?\W*(\d[\d.]*)\s*(ms|s)?",
+    r"\W*(ms|s)?\W*(?P<value>\d[\d.]*)\s*(ms|s)?",
     re.IGNORECASE,
 )
-_EACH = re.compile(r"(\d[\d.]*)\s*(ms|s)(?:ec)?(?:/(?:step|iter|batch)| \|)")
+_EACH = re.compile(r"(?P<value>\d[\d.]*)\s*(ms|s)(?:ec)?(?:/(?:step|iter|batch)| \|)")
+_BATCH = re.compile(r"global batch size:\s*([1-9]\d{0,8})\b")  # Megatron: it may grow (--rampup-batch-size)
+_NAN = re.compile(r"nan iterations:\s*[1-9]")  # Megatron: these steps have no loss
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?")
 _RANK = re.compile(r"\[rank(\d+)\]")
 
 
 @dataclass
 class StepLog:
-    """Steps in order with their durations: seconds, or seconds per token where `unit` says so."""
+    """Steps in order with their durations: seconds, or seconds per token or sample where `unit` says so."""
 
     unit: str = "s"
     steps: list[int] = field(default_factory=list)
@@ -76,6 +78,8 @@ def parse(lines: Iterable[str]) -> StepLog:
             continue
         line = _COLOUR.sub("", raw)
         step, loss, prefix = _STEP.search(line), _LOSS.search(line), _RANK.search(line)
+        if step and _NAN.search(line):
+            found.bad = found.bad or (int(step[1]), "nan")
         if not (step and loss) or "validat" in line:
             continue
         rank = rank or (prefix and prefix[1])
@@ -91,10 +95,11 @@ def parse(lines: Iterable[str]) -> StepLog:
             found.restarts, last = found.restarts + 1, None
         elapsed = (clock - last[1]) / (number - last[0]) if clock and last and last[1] else 0.0
         found.jumps += elapsed < 0
-        if match := _TIME.search(line):
-            found.add(number, float(match[4]) / (1000 if "ms" in (match[3], match[5]) else 1))
-        elif match := _EACH.search(line):
-            found.add(number, float(match[1]) / (1000 if match[2] == "ms" else 1))
+        if match := _TIME.search(line) or _EACH.search(line):
+            batch = _BATCH.search(line)
+            found.unit = "s per sample" if batch else found.unit
+            scale = (1000 if "ms" in match.groups() else 1) * int(batch[1] if batch else 1)
+            found.add(number, float(match["value"]) / scale)
         elif match := _SPEED.search(line):
             found.unit = "s per token"
             found.add(number, 1 / float(match[1].replace(",", "")))

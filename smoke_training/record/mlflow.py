@@ -308,8 +308,7 @@ def connect(
 
 def _credentials(environment: Mapping[str, str]) -> tuple[str, str] | None:
     """Return user and password: from Secrets Manager, else the environment or MLflow's credentials file."""
-    arn = environment.get("MLFLOW_CREDENTIALS_SECRET_ARN")
-    if arn:
+    if arn := environment.get("MLFLOW_CREDENTIALS_SECRET_ARN"):
         return _from_secret(arn, environment.get("AWS_REGION"))
     kept = _from_file(Path(environment.get("HOME", "/nonexistent")) / ".mlflow" / "credentials")
     user, password = (environment.get(name) or kept.get(name.lower()) for name in LOGIN)

@@ -107,3 +107,24 @@ def test_long_logs_are_thinned() -> None:
 def test_too_few_steps_are_refused(text: list[str]) -> None:
     with pytest.raises(DocumentError, match="10 needed"):
         step_log.parse(text)
+
+
+def megatron(step: int, ms: float, batch: int, rest: str = "lm loss: 8.0E+00 |", nan: int = 0) -> str:
+    """A line of Megatron-LM's training_log (megatron/training/training.py)."""
+    return (
+        f" iteration {step:8d}/  100000 | consumed samples: {step * batch:12d} | elapsed time per iteration (ms): {ms:.1f}"
+        f" | global batch size: {batch:5d} | {rest} loss scale: 1.0 | number of nan iterations: {nan:3d} |"
+    )
+
+
+def test_a_batch_size_that_grows_is_no_slowdown_but_longer_samples_are() -> None:
+    grows = [megatron(n, 500 * (1 + n // 100) + n % 7, 256 * (1 + n // 100)) for n in range(1, 400)]
+    assert status(judged(grows), "training.steady") is Verdict.PASS
+    slow = [megatron(n, (500 + n % 7) * (1.4 if n > 250 else 1), 256) for n in range(1, 400)]
+    assert status(judged(slow), "training.steady") is Verdict.FAIL
+
+
+def test_iterations_that_were_nan_and_so_printed_no_loss_fail() -> None:
+    text = [megatron(n, 500, 256) for n in range(1, 50)]
+    found = judged([*text, *(megatron(n, 500, 256, rest="", nan=10) for n in range(50, 60))])
+    assert status(found, "numerics.finite") is Verdict.FAIL
