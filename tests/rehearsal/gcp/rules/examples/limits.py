@@ -95,7 +95,7 @@ EXAMPLES: dict[str, Example] = {
     "GCP-REDIS-002": limit("redis/instance:Instance", "redisVersion", "REDIS_6_X", "7.2"),
     "GCP-DNS-001": limit("dns/managedZone:ManagedZone", "dnsName", "a.b.", "a.b"),
     "GCP-VPCACCESS-001": limit("vpcaccess/connector:Connector", "ipCidrRange", "10.8.0.0/28", "10.8.0.0/24"),
-    "GCP-VPCACCESS-002": limit("vpcaccess/connector:Connector", "name", "a-b-" + "c" * 14, "a-b-" + "c" * 15),
+    "GCP-VPCACCESS-002": limit("vpcaccess/connector:Connector", "name", "a-b-" + "c" * 21, "a-b-" + "c" * 22),
     "GCP-VPCACCESS-003": limit("vpcaccess/connector:Connector", "minInstances", 9, 10),
     "GCP-VPCACCESS-004": limit("vpcaccess/connector:Connector", "maxInstances", 3, 2),
     "GCP-MONITORING-001": limit(
