@@ -28,6 +28,7 @@ from smoke_training.verdict import overall
 TYPES = ("float", "bfloat16", "half")  # others reduce slower; published references are of float
 DISTURBED = 1.5  # times as long as a larger message: all readings of a size, against all of the larger
 ROUNDED = 1e-3  # a size is rounded down to whole elements of every rank
+FAR = 0.25  # of what the wires carry: no healthy test without a reference is as slow
 DECISIVE = 1.0  # GB/s of algbw: from here on two decimals distinguish numbers of ranks
 _NVIDIA = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|Graphics Device|\bG?[VAHBL]\d{2,3}\b")
 _ORDER = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)
@@ -73,8 +74,7 @@ class Claim:
 
 def judge(tests: Sequence[Test], claim: Claim) -> Judgement:
     """Return a check per sweep, and those of its rows. DocumentError names what cannot be judged."""
-    problems = [problem for test in tests for problem in _problems(test, claim)]
-    if problems:
+    if problems := [problem for test in tests for problem in _problems(test, claim)]:
         raise DocumentError(problems)
     settings = [_setting(test, claim) for test in tests]
     checks = [
@@ -186,8 +186,7 @@ def _checks(test: Test, setting: RunSetting, claim: Claim) -> Iterator[Check]:
         yield Check(id="run.completed", status=Verdict.INCONCLUSIVE, message=text, next_action=action)
     yield from _devices(test)
     yield from _payload(test)
-    odd = [row for row in test.all if not _fits(row, test.collective, setting.ranks)]
-    if odd:
+    if odd := [row for row in test.all if not _fits(row, test.collective, setting.ranks)]:
         yield _odd(odd, setting)
     sweeps: dict[tuple[str, str, int], dict[int, list[float]]] = {}
     for row in sorted(test.all, key=lambda row: row.size):
@@ -203,8 +202,7 @@ def _devices(test: Test) -> Iterator[Check]:
     """Yield a FAIL where ranks have different devices; the fewer ones are accused."""
     counts = Counter(device for *_, device in test.ranks)
     usual = max(counts, key=lambda device: counts[device], default="")
-    others = {host: device for _, host, _, device in test.ranks if device != usual}
-    if others:
+    if others := {host: device for _, host, _, device in test.ranks if device != usual}:
         text = f"device differs between ranks: {', '.join(sorted(counts))}"
         accused = tuple(
             Culprit("node", host, Cause.MISMATCH, (f"{device}, most have {usual}",))
@@ -251,9 +249,16 @@ def _odd(rows: list[Row], setting: RunSetting) -> Check:
 def _sweep(claim: Claim, setting: RunSetting, what: tuple[str, str], times: dict[int, list[float]]) -> Check:
     """Judge every size that has a reference; the worst one stands for the sweep, and all are listed."""
     (name, kind), shape = what, setting.shape or ClusterShape(claim.nodes or 1, 1)
+    machine, largest = lookup.find_machine(shipped(), claim.machine or "", claim.network), max(times)
+    wire = 0.0 if isinstance(machine, NoFigure) else (machine.network_gbit_s or 0.0) / 8 / machine.gpus
+    rate = largest / statistics.median(times[largest]) / 1e9
+    far = largest >= JUDGED_FROM and rate < FAR * wire  # then the verdict stays open
+    shown = f"{rate:.1f} GB/s algbw at {bytes_text(largest)}" + far * f", the network has {wire:g} to a GPU"
     if name not in COLLECTIVES or kind not in TYPES:
-        text = f"{name} of {kind}: no_reference; there are some of {', '.join((*COLLECTIVES, *TYPES))}"
-        unknown = Expected.unknown(text, source="none")
+        text = (
+            f"{name} of {kind}: {shown}; no_reference; there are some of {', '.join((*COLLECTIVES, *TYPES))}"
+        )
+        unknown = None if far else Expected.unknown(text, source="none")
         return Check(id=f"collective.{name}", status=Verdict.INCONCLUSIVE, message=text, expected=unknown)
     plan = replace(
         local_plan(shape.per_node), nodes=shape.nodes, instance_type=claim.machine or "(not named)",
@@ -263,7 +268,8 @@ def _sweep(claim: Claim, setting: RunSetting, what: tuple[str, str], times: dict
     judged = {size: check for size, check in found.items() if check.zone}
     worst = min(judged.values(), key=lambda check: (_ORDER.index(check.status), _share(check)), default=None)
     if worst is None:
-        return replace(found[max(found)], id=f"collective.{name}")
+        last = replace(found[largest], id=f"collective.{name}")
+        return replace(last, message=f"{last.message}; {shown}", expected=None if far else last.expected)
     listed = ", ".join(
         f"{bytes_text(size)} {c.measured.value:.1f} {c.status}"
         for size, c in judged.items() if c.measured and c.measured.value

@@ -48,8 +48,7 @@ def termination_message(judgement: Judgement, accept: Sequence[str] = ()) -> str
         lines += ["", *_bounded(list(_block(wanted[0])))]
     if accept and str(judgement.verdict) not in accept:
         lines.append(f"Gate: closed; it opens for {', '.join(accept)}.")
-    action = next((check.next_action for check in wanted if check.next_action), None)
-    if action:
+    if action := next((check.next_action for check in wanted if check.next_action), None):
         lines += ["", f"Next: {_short(action, _ACTION)}"]
     for check in judgement.checks if judgement.verdict is Verdict.PASS else ():
         zone = f" (indifference zone {formatting.interval(check.zone)})" if check.zone else ""

@@ -62,8 +62,7 @@ class _Attempt:
     def make(self, tracking: TrackingServer, artifacts: Mapping[str, bytes]) -> None:
         """Record everything, in an order in which a partial record never looks complete."""
         result, tags = self._result, fields.tags(self._result)
-        missing = [key for key, value in tags.items() if not value]
-        if missing:
+        if missing := [key for key, value in tags.items() if not value]:
             raise TrackingError(f"tags without a value: {', '.join(missing)}")
         run = self._open(tracking, tags)
         self.run_id = run.id
@@ -82,12 +81,10 @@ class _Attempt:
 
     def _open(self, tracking: TrackingServer, tags: Mapping[str, str]) -> RecordedRun:
         """Return the run of MLFLOW_RUN_ID, of an earlier attempt, or a new one."""
-        given = self._environment.get("MLFLOW_RUN_ID")
-        if given:
+        if given := self._environment.get("MLFLOW_RUN_ID"):
             return tracking.run(given)
         experiment = tracking.experiment(EXPERIMENT)
-        earlier = tracking.search(experiment, {fields.RUN_ID: str(self._result["run_id"])}, 1)
-        if earlier:
+        if earlier := tracking.search(experiment, {fields.RUN_ID: str(self._result["run_id"])}, 1):
             return earlier[0]
         return tracking.create_run(experiment, fields.run_name(self._result), self._started, tags)
 
@@ -134,8 +131,7 @@ def _find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds:
     # A run that was accepted in spite of a regression is the start of a new normal.
     start = next((n for n, run in enumerate(runs) if run.tags.get(fields.REGRESSION) == "true"), len(runs))
     known = map(_baseline, runs[: start + 1])
-    usable = [found for found in known if found and found.fingerprint == own]
-    if usable:
+    if usable := [found for found in known if found and found.fingerprint == own]:
         document = baselines.render(accepted.merged(usable))
         source = f"found in MLflow, the last of {len(usable)} accepted runs alike"
         return Lookup(document=document, source=source, reason=None)

@@ -53,8 +53,7 @@ def _curves(found: Evidence) -> dict[str, Curve]:
             continue
         points = [(s, statistics.median(t)) for s, t in zip(sweep.sizes, sweep.seconds, strict=True) if t]
         rates = [(s, busbw_gb_s(s, t, len(world.ranks), sweep.name)) for s, t in points]
-        known = [(s, rate) for s, rate in rates if rate is not None]
-        if known:
+        if known := [(s, rate) for s, rate in rates if rate is not None]:
             curves[sweep.name] = known
     return curves
 

@@ -83,3 +83,19 @@ def test_a_range_of_ranks_without_end_is_refused() -> None:
     line = "#  Rank 0 .. Rank 3000000 on node-a NVIDIA H100\n"
     with pytest.raises(DocumentError, match="more than 65536 ranks"):
         judged(line + "".join(WHOLE))
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict"), [(1.5, Verdict.INCONCLUSIVE), (11.0, Verdict.INCONCLUSIVE), (45.0, Verdict.PASS)]
+)
+def test_a_ruined_test_without_a_reference_is_no_pass_beside_a_healthy_one(
+    rate: float, verdict: Verdict
+) -> None:
+    """8 NICs of 50 GB/s for 8 GPUs; a small size alone says nothing of the wires."""
+    header = "".join(WHOLE[: next(n for n, line in enumerate(WHOLE) if line.startswith("      262144"))])
+    column = f"{(1 << 30) / rate / 1e3:.1f} {rate:.2f} {rate:.2f} 0"
+    row = f" {1 << 30} {1 << 28} float none -1 {column} {column}\n# Avg bus bandwidth    : {rate}\n"
+    pairs = "# Collective test starting: sendrecv_perf\n" + header + row
+    found = judged("".join(WHOLE) + pairs)
+    assert found.verdict is verdict
+    assert any(f"{rate:.1f} GB/s" in check.message for check in found.checks)
