@@ -30,6 +30,11 @@ class Collective(Record):
     skipped: str | None = None
     cut: str | None = None
 
+    def __post_init__(self) -> None:
+        if len(self.seconds) != len(self.sizes):
+            rows = f"{len(self.seconds)} rows of durations for {len(self.sizes)} sizes"
+            raise TypeError(f"{self.name}: {rows}")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Wrong:

@@ -7,7 +7,7 @@ recorded as such: the judge then reports ERROR instead of overlooking it.
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
@@ -85,7 +85,7 @@ def parse(lines: Iterable[str]) -> Evidence:
     found = Evidence()
     for number, line in enumerate(lines, 1):
         try:
-            found.records.append(_record(json.loads(line)))
+            found.records.append(_record(json.loads(line), found.records))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             if len(found.unreadable) < UNREADABLE:
                 found.unreadable.append(f"evidence line {number}: {type(error).__name__}: {error}"[:1000])
@@ -102,9 +102,11 @@ def kind_of(line: str) -> str:
         return "unreadable"
 
 
-def _record(line: dict[str, Any]) -> Record:
+def _record(line: dict[str, Any], earlier: Sequence[Record]) -> Record:
     name = line.pop("kind")
     if name not in KINDS:
         raise ValueError(f"unknown kind {name!r}")
     record: Record = decode(KINDS[name], line)
+    if name == "world" and record in earlier:  # no run has the same processes again
+        raise ValueError("the ranks of an earlier line once more: the file has a copy of its lines")
     return record

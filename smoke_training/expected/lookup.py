@@ -39,11 +39,7 @@ class NoFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureQuery:
-    """The setting for which a figure is looked up.
-
-    `collnet`: the network's switches reduced (SHARP). `tuned`: with more channels than NCCL's default; None:
-    not known, so the figures of both are looked up.
-    """
+    """The setting for which a figure is looked up; `collnet`: the network's switches reduced (SHARP)."""
 
     instance_type: str
     fabric: Fabric
@@ -51,7 +47,7 @@ class FigureQuery:
     shape: ClusterShape
     size_bytes: int
     collnet: bool = False
-    tuned: bool | None = False
+    tuned: bool | None = False  # more channels than NCCL's default; None: not known, figures of both
 
 
 @dataclass(frozen=True)

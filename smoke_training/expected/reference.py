@@ -68,15 +68,12 @@ CPU_FILLS_GBIT_S = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class RunSetting:
-    """The ranks of a run, their shape (None where nodes hold different numbers of them) and backend.
-
-    `tuned`: its environment asks NCCL for more channels than it takes by itself; None: not known.
-    """
+    """The ranks of a run, their shape (None where nodes hold different numbers of them) and backend."""
 
     ranks: int
     shape: ClusterShape | None
     backend: str
-    tuned: bool | None = False
+    tuned: bool | None = False  # its environment asks for more channels than NCCL's default; None: unknown
 
 
 @dataclass(frozen=True, kw_only=True)

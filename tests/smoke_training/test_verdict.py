@@ -93,6 +93,21 @@ def test_evidence_that_cannot_be_read_or_judged_never_passes(kind: str, changes:
     assert judged(changed(kind, **changes)).verdict in (Verdict.ERROR, Verdict.FAIL)
 
 
+def test_fewer_durations_than_sizes_are_named_and_no_index() -> None:
+    whole = next(line for line in lines() if line["kind"] == "collective")
+    found = judged(changed("collective", seconds=whole["seconds"][:-1]))
+    assert found.verdict is Verdict.ERROR
+    words = " ".join(item.message for item in found.checks)
+    assert f"{len(whole['sizes']) - 1} rows of durations for {len(whole['sizes'])} sizes" in words
+    assert "IndexError" not in words
+
+
+def test_evidence_whose_lines_are_all_there_twice_does_not_pass() -> None:
+    found = judged(lines() + lines())
+    assert found.verdict is Verdict.ERROR
+    assert any("copy" in item.message for item in found.checks)
+
+
 def test_a_line_cut_in_the_middle_is_an_error_that_names_the_line() -> None:
     found = parsed(lines())
     found.unreadable.append("evidence line 3: ValueError")
