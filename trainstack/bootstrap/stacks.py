@@ -1,8 +1,10 @@
 """Stacks of a client, read from its folder, by the place that they are deployed to."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from infra import stackspec
 from infra.errors import Problem, UserError, collected, raise_all
@@ -13,7 +15,7 @@ from infra.stackspec.load import stacks
 
 @dataclass(frozen=True)
 class BootstrapPlace:
-    """Stacks of one account in one region, or of one project."""
+    """Stacks of one account or project, in one region."""
 
     cloud: str
     name: str
@@ -33,38 +35,65 @@ class BootstrapPlace:
 
 
 def place(folder: Path, chosen: Sequence[str]) -> BootstrapPlace:
-    """The place of the chosen stacks, all of the folder by default.
+    """The place of the chosen stacks, of all by default, with every stack of the folder in it.
 
-    Raises UserError for invalid stacks, and for stacks of several places: each is set up on its own.
+    A file without a stack would delete the deployer of that stack where it is applied. Raises UserError for
+    invalid stacks, for several places or regions, and for names that begin with that of another stack.
     """
-    names = list(chosen) or stacks(folder)
+    every = stacks(folder)
+    names = list(dict.fromkeys([*every, *chosen]))
     if not names:
         fix = "Name the folder of a client with a file Pulumi.<stack>.yaml."
         rule = "has no stacks" if folder.is_dir() else "is no folder"
         raise UserError([Problem("CLIENT", str(folder), rule, fix, code="bootstrap-no-stacks")])
-    found, problems = list[StackSpec](), list[Problem]()
+    found, problems = list[tuple[StackSpec, tuple[str, str]]](), list[Problem]()
     for name in names:
         with collected(problems):
-            found.append(stackspec.load_file(name, folder).spec)
-            _where(found[-1])
+            spec = stackspec.load_file(name, folder).spec
+            if (where := _where(spec)) or not chosen or name in chosen:
+                found.append((spec, where or _unsupported(spec)))
     raise_all(problems)
-    specs = tuple(found)
-    places = {_where(spec): spec.name for spec in specs}
-    if len(places) > 1:
-        rule = f"the stacks are of several places: {'; '.join(' '.join(where) for where in places)}"
-        fix = f"Choose those of one place with -s: {', '.join(names)}."
+    wanted = {where for spec, where in found if not chosen or spec.name in chosen}
+    if len(wanted) > 1:
+        rule = f"the stacks are of several places: {'; '.join(' '.join(where) for where in sorted(wanted))}"
+        fix = f"Choose one with -s, one of its stacks: {', '.join(names)}."
         raise UserError([Problem("--stack", None, rule, fix, code="bootstrap-several-places")])
-    ((cloud, name, region),) = places
-    return BootstrapPlace(cloud, name, region, specs)
+    ((cloud, name),) = wanted
+    specs = tuple(spec for spec, where in found if where == (cloud, name))
+    raise_all([*_several_regions(name, specs), *(_overlaps(name, specs) if cloud == "aws" else ())])
+    return BootstrapPlace(cloud, name, specs[0].region, specs)
 
 
-def _where(spec: StackSpec) -> tuple[str, str, str]:
+def _where(spec: StackSpec) -> tuple[str, str] | None:
+    """The cloud, and the account or project; None for a cloud without one."""
     name = getattr(spec.on, "account_id", None) or getattr(spec.on, "project", None)
-    if name:
-        return spec.cloud, str(name), spec.region
+    return (spec.cloud, str(name)) if name else None
+
+
+def _unsupported(spec: StackSpec) -> NoReturn:
     fix = "Use aws or gcp."
     rule = "has no account of its own to set up"
     raise UserError([Problem("trainstack:cloud", spec.cloud, rule, fix, code="bootstrap-not-supported")])
+
+
+def _several_regions(place: str, specs: Sequence[StackSpec]) -> Iterator[Problem]:
+    """Names of the bucket, readers, boundaries and budget have no region: a second setup would collide."""
+    regions = {spec.name: spec.region for spec in specs}
+    if len({*regions.values()}) > 1:
+        rule = f"{place} has stacks of several regions, but its state, readers and boundaries are of one"
+        fix = "Give the stacks of each region an account or a project of their own."
+        yield Problem("trainstack:region", regions, rule, fix, code="bootstrap-several-regions")
+
+
+def _overlaps(place: str, specs: Sequence[StackSpec]) -> Iterator[Problem]:
+    """Deployers have rights to the resources STACK-*, whichever stack these are of."""
+    names = [spec.name for spec in specs]
+    for first, second in itertools.permutations(names, 2):
+        if second.startswith(f"{first}-"):
+            rule = f"begins with the name of another stack of {place}, whose deployer may change {first}-*"
+            other = first + second.removeprefix(f"{first}-")
+            fix = f"Rename it, such as {other}, or give it another account."
+            yield Problem("stacks", second, rule, fix, code="bootstrap-names-overlap")
 
 
 def client_name(folder: Path) -> str:

@@ -19,7 +19,7 @@ GITLAB = ("--gitlab", "acme/ml/stacks", "--branch", "main")
 def folder(tmp_path: Path, *stacks: str, change: tuple[str, str] = ("", "")) -> Path:
     """A client's folder, in whose stack files one text is another."""
     made = tmp_path / "acme"
-    made.mkdir(exist_ok=True)
+    made.mkdir(parents=True, exist_ok=True)
     (made / "Pulumi.yaml").write_text("name: acme\nruntime: python\n")
     for stack in stacks:
         file = Path(shutil.copy(CONFIG / f"Pulumi.{stack}.yaml", made))

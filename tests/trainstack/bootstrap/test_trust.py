@@ -10,6 +10,8 @@ from infra.errors import UserError
 from tests.trainstack.bootstrap.setup import AGENCY, GITHUB, GITHUB_IDS, GITLAB, ROLE, folder, printed
 from tests.trainstack.cli.command import run_json
 
+IN_VIRGINIA = ("us-west-2", "us-east-1")
+
 
 def refused(made: Path, *words: str) -> list[str]:
     with pytest.raises(UserError) as error:
@@ -83,6 +85,36 @@ def test_stacks_of_several_places_are_set_up_one_place_at_a_time(tmp_path: Path)
     assert refused(made, *GITHUB) == ["bootstrap-several-places"]
     assert "small-gcp" not in printed(made, *GITHUB, "-s", "small-aws")
     assert refused(tmp_path, *GITHUB) == ["bootstrap-no-stacks"]
+
+
+def test_a_chosen_stack_chooses_its_place_with_all_stacks_of_it(tmp_path: Path) -> None:
+    """A template without a stack would delete the deployer of that stack where it is applied."""
+    made = folder(tmp_path, "small-aws", "dev-aws", "small-gcp", change=IN_VIRGINIA)
+    everything = printed(folder(tmp_path / "same", "small-aws", "dev-aws", change=IN_VIRGINIA), *GITHUB)
+    assert everything == printed(made, *GITHUB, "-s", "small-aws") == printed(made, *GITHUB, "-s", "dev-aws")
+    (made / "Pulumi.dev-aws.yaml").write_text("config: {}\n")
+    assert refused(made, *GITHUB, "-s", "small-aws") != [], "its deployer would be left out"
+
+
+def test_stacks_of_an_account_are_in_one_region(tmp_path: Path) -> None:
+    """Names of the bucket, of boundaries and of readers have no region."""
+    made = folder(tmp_path, "small-aws", "dev-aws")
+    assert refused(made, *GITHUB) == ["bootstrap-several-regions"]
+    folder(tmp_path, "small-gcp")
+    assert refused(made, *GITHUB, "-s", "small-aws") == ["bootstrap-several-regions"]
+    assert "small-gcp" in printed(made, *GITHUB, "-s", "small-gcp")
+
+
+@pytest.mark.parametrize("words", [(), ("-s", "small-aws")], ids=len)
+def test_no_stack_of_an_account_begins_with_the_name_of_another(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Patterns such as small-aws-* name resources of both."""
+    made = folder(tmp_path, "small-aws")
+    (made / "Pulumi.small-aws-eu.yaml").write_text((made / "Pulumi.small-aws.yaml").read_text())
+    assert refused(made, *GITHUB, *words) == ["bootstrap-names-overlap"]
+    (made / "Pulumi.small-aws-eu.yaml").rename(made / "Pulumi.small-aws2.yaml")
+    assert "deployer-small-aws2" in printed(made, *GITHUB, *words)
 
 
 def trust(made: Path, *words: str) -> dict[str, Any]:

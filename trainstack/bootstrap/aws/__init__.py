@@ -31,7 +31,7 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
     if not terraform and len(text) > cloudformation.MOST_BYTES:
         notes += [
             "The template is longer than CloudFormation takes from a file: BUCKET is any bucket of the "
-            "administrator in this region. Or print it for fewer stacks with -s, or with --form terraform."
+            "administrator in this region. Or print it with --form terraform."
         ]
     notes += [f"State: pulumi login '{uri}'"]
     notes += [

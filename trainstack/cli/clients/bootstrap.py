@@ -25,7 +25,7 @@ Client = Annotated[
 ]
 Stacks = Annotated[
     list[str] | None,
-    typer.Option("--stack", "-s", help="A stack of the folder; can be repeated. Default: all."),
+    typer.Option("--stack", "-s", help="A stack of the account or project, all of whose stacks are printed."),
 ]
 FormOption = Annotated[
     Form | None, typer.Option("--form", help="Default: cloudformation on AWS, gcloud on Google Cloud.")
