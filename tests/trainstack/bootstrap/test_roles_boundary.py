@@ -15,9 +15,10 @@ from rehearsal.aws.rules.documents import IDENTITY
 from rehearsal.dataplane.aws.iam_policies import AccessCheck, permits
 from tests.components.recorder import ACCOUNT as MOCKED
 from tests.stacks.composition.composed import deployed
+from tests.stacks.iam import judge
 from tests.stacks.iam.documents import documents as policies
 from tests.trainstack.bootstrap.setup import AGENCY, folder, printed
-from tests.trainstack.bootstrap.test_aws import ACCOUNT, KEY, STACKS, documents, listed
+from tests.trainstack.bootstrap.test_aws import ACCOUNT, BOUNDARY, KEY, STACKS, Account, documents, listed
 from trainstack.bootstrap.aws.rights import MOST_CHARACTERS
 
 
@@ -87,3 +88,30 @@ def test_roles_of_a_stack_pass_no_role_of_others(tmp_path: Path) -> None:
         assert permits([boundary], check) is allowed
         assert not permits([boundary], AccessCheck("iam:PassRole", arn, {"iam:PassedToService": "x"}))
         assert permits([boundary], AccessCheck("sts:AssumeRole", arn, {})) is allowed
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_deployer_changes_no_role_without_the_boundary(stack: str, tmp_path: Path) -> None:
+    made = folder(tmp_path, stack)
+    account = Account(printed(made, *AGENCY), load_file(stack, made).spec.region)
+    policies, _ = account.roles[f"deployer-{stack}"]
+    changes = {
+        action
+        for policy in policies
+        for statement in policy["Statement"]
+        for pattern in listed(statement["Action"])
+        for action in judge.expanded(pattern)
+        if statement["Effect"] == "Allow" and _bounded(action)
+    }
+    assert {"iam:CreateRole", "iam:UpdateAssumeRolePolicy"} <= changes
+    role = f"arn:aws:iam::{ACCOUNT}:role/{stack}-kept-by-another-team"
+    for action in changes:
+        assert not account.allows(stack, action, role), action
+        assert account.allows(stack, action, role, **{"iam:PermissionsBoundary": BOUNDARY}), action
+
+
+def _bounded(action: str) -> bool:
+    """Return whether an action changes something that IAM can limit by its permissions boundary."""
+    row = judge.details(action)
+    keys = {*row["conditionKeys"], *(key for kind in row["resourceTypes"] for key in kind["conditionKeys"])}
+    return "iam:PermissionsBoundary" in keys and row["accessLevel"] != "Read"

@@ -22,8 +22,9 @@ _LOG_GROUPS = (
 _AT_ONCE = 100
 """Actions of a statement, so that statements can be divided among policies."""
 _BOUNDED = frozenset({
-    "iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRolePolicy", "iam:DetachRolePolicy",
-    "iam:PutRolePolicy",
+    "iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRole", "iam:DeleteRolePolicy",
+    "iam:DetachRolePolicy", "iam:PutRolePolicy", "iam:UpdateAssumeRolePolicy", "iam:UpdateRole",
+    "iam:UpdateRoleDescription",
 })  # fmt: skip
 """Actions that IAM can limit by the boundary of the role (Service Authorization Reference)."""
 
