@@ -90,6 +90,13 @@ def test_arguments_are_those_of_the_provider_and_references_are_declared(
             assert name in document["data"][kind], text
 
 
+def test_providers_that_require_thumbprints_are_refused(tmp_path: Path) -> None:
+    document = file("dev-aws", GITHUB, tmp_path)
+    assert "thumbprint_list" not in document["resource"]["aws_iam_openid_connect_provider"]["pipeline"]
+    version = document["terraform"]["required_providers"]["aws"]["version"]
+    assert tuple(map(int, version.removeprefix(">= ").split("."))) >= (5, 81)
+
+
 @pytest.mark.skipif(shutil.which("terraform") is None, reason="needs Terraform")
 @pytest.mark.parametrize(("stack", "trust"), CASES[1:3], ids=[stack for stack, _ in CASES[1:3]])
 def test_terraform_reads_the_file(stack: str, trust: tuple[str, ...], tmp_path: Path) -> None:

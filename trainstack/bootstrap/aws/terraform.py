@@ -9,6 +9,8 @@ from trainstack.bootstrap.trust import Pipeline
 
 _KEY = "${aws_kms_key.state.arn}"
 _KEPT = {"prevent_destroy": True}
+_PROVIDER = ">= 5.81"
+"""The first release that requires no `thumbprint_list` of an identity provider (terraform-provider-aws PR 37255)."""
 
 
 def render(account: ClientAccount) -> str:
@@ -45,7 +47,7 @@ def render(account: ClientAccount) -> str:
     found: dict[str, Any] = {
         "terraform": {
             "required_version": ">= 1.5",
-            "required_providers": {"aws": {"source": "hashicorp/aws", "version": ">= 5.0"}},
+            "required_providers": {"aws": {"source": "hashicorp/aws", "version": _PROVIDER}},
         },
         "provider": {"aws": {"region": place.region, "allowed_account_ids": [place.name]}},
         "output": {"backend": {"value": f"s3://{account.bucket}?region={place.region}"}},
