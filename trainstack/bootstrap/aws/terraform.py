@@ -10,7 +10,7 @@ from trainstack.bootstrap.trust import Pipeline
 _KEY = "${aws_kms_key.state.arn}"
 _KEPT = {"prevent_destroy": True}
 _PROVIDER = ">= 5.81"
-"""The first release that requires no `thumbprint_list` of an identity provider (terraform-provider-aws PR 37255)."""
+"""Earlier ones require `thumbprint_list` of an identity provider (terraform-provider-aws PR 37255)."""
 
 
 def render(account: ClientAccount) -> str:
