@@ -16,10 +16,10 @@ class Fabric(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "Fabric | None":
-        return _EARLIER.get(value) if isinstance(value, str) else None
+        return EARLIER.get(value) if isinstance(value, str) else None
 
 
-_EARLIER = {
+EARLIER = {
     "gpudirect-rdma": Fabric.RDMA,
     "gpudirect-tcpx": Fabric.TCPX,
     "gpudirect-tcpxo": Fabric.TCPXO,

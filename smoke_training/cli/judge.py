@@ -10,7 +10,7 @@ from smoke_training import plan as plans
 from smoke_training.cli import files
 from smoke_training.cli.run import count
 from smoke_training.evidence.world import PlanText
-from smoke_training.fabric import Fabric
+from smoke_training.fabric import EARLIER, Fabric
 from smoke_training.foreign import judgement, nccl_tests, step_log
 from smoke_training.foreign.judgement import Claim
 from smoke_training.model import EXIT_CODES, Judgement
@@ -32,7 +32,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plan", type=Path, help="judge by this plan instead of the recorded one")
     parser.add_argument("--machine", help="for --nccl-tests: machine type of the nodes, as p5.48xlarge")
     parser.add_argument("--nodes", type=count, help="for --nccl-tests: nodes, where no line names the ranks")
-    parser.add_argument("--fabric", type=Fabric, choices=list(Fabric), help="network between them, the same")
+    names, network = [*map(str, Fabric)], "network between them, the same"
+    parser.add_argument("--fabric", type=lambda name: EARLIER.get(name, name), choices=names, help=network)
     parser.add_argument("--against", type=Path, metavar="FILE", help="for --step-log: earlier log of the job")
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
@@ -56,7 +57,8 @@ def _foreign(chosen: argparse.Namespace) -> Judgement:
     path = chosen.nccl_tests or chosen.step_log
     try:
         if chosen.nccl_tests is not None:
-            claim = Claim(machine=chosen.machine, nodes=chosen.nodes, fabric=chosen.fabric)
+            fabric = Fabric(chosen.fabric) if chosen.fabric else None
+            claim = Claim(machine=chosen.machine, nodes=chosen.nodes, fabric=fabric)
             return judgement.judge(nccl_tests.parse(files.lines(path, "replace")), claim)
         earlier = chosen.against and step_log.parse(files.lines(chosen.against, "replace"))
         return step_log.judge(step_log.parse(files.lines(path, "replace")), earlier)

@@ -119,7 +119,8 @@ def _problems(test: Test, claim: Claim) -> Iterator[str]:
         ratio = large[-1].busbw / large[-1].algbw if large else 0.0
         known = f" on {counted(number, 'node')}" if (number := nodes or claim.nodes) else ""
         other = f"not of {counted(ranks, 'rank')}{known}" if ranks else f"of no number of ranks{known}"
-        rule = "state --nodes of this run" if claim.nodes or ranks else "judge an output as it was printed"
+        rule = "state --nodes of this run; with fewer GPUs a node, keep the lines that name the ranks"
+        rule = rule if claim.nodes or ranks else "judge an output as it was printed"
         yield f"{where}: busbw is {ratio:.3f} of algbw, which is {other}; {rule}{claim.unknown}"
     elif not (nodes or claim.nodes or claim.gpus):
         yield f"{where}: no line names the ranks; give --nodes, or a known --machine{claim.unknown}"

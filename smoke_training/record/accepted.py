@@ -84,8 +84,7 @@ def accept(result: Result, *, by: str, at: str, because: str) -> RunBaseline:
     open_ = [check["id"] for check in required if check["status"] not in ("PASS", "SKIPPED")]
     figures = {**result["comparable"]["figures"], **new}
     whole = {**result, "verdict": "PASS", "comparable": {**result["comparable"], "figures": figures}}
-    why = f"not passed: {', '.join(open_)}" if open_ else unusable(whole)
-    if why is not None:
+    if why := f"not passed: {', '.join(open_)}" if open_ else unusable(whole):
         raise DocumentError([f"run {result['run_id']} cannot be accepted: {why}"])
     known = baseline_of(result)
     values = {name: figure.value for name, figure in new.items()}

@@ -182,3 +182,16 @@ def test_a_large_log_is_read_in_constant_memory(judge: Judge, tmp_path: Path) ->
     tracemalloc.stop()
     assert found is PASS, said
     assert peak < 8_000_000
+
+
+def test_an_unknown_network_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(["judge", "--nccl-tests", "-", "--fabric", "bogus"])
+    assert end.value.code == EXIT_CODES[REFUSED]
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert all(name in error for name in ("'bogus'", "efa", "infiniband"))
+
+
+def test_a_network_has_its_earlier_name_too(judge: Judge) -> None:
+    found, said = judge(next(OUTPUTS.glob("12-*.txt")), "--machine", HGX, "--fabric", "ib")
+    assert found is PASS and "infiniband" in said
