@@ -1,6 +1,5 @@
 """Stacks of a client, read from its folder, by the place that they are deployed to."""
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +37,7 @@ def place(folder: Path, chosen: Sequence[str]) -> BootstrapPlace:
     """The place of the chosen stacks, of all by default, with every stack of the folder in it.
 
     A file without a stack would delete the deployer of that stack where it is applied. Raises UserError for
-    invalid stacks, for several places or regions, and for names that begin with that of another stack.
+    invalid stacks, and for several places or regions.
     """
     every = stacks(folder)
     names = list(dict.fromkeys([*every, *chosen]))
@@ -60,7 +59,7 @@ def place(folder: Path, chosen: Sequence[str]) -> BootstrapPlace:
         raise UserError([Problem("--stack", None, rule, fix, code="bootstrap-several-places")])
     ((cloud, name),) = wanted
     specs = tuple(spec for spec, where in found if where == (cloud, name))
-    raise_all([*_several_regions(name, specs), *(_overlaps(name, specs) if cloud == "aws" else ())])
+    raise_all(_several_regions(name, specs))
     return BootstrapPlace(cloud, name, specs[0].region, specs)
 
 
@@ -83,17 +82,6 @@ def _several_regions(place: str, specs: Sequence[StackSpec]) -> Iterator[Problem
         rule = f"{place} has stacks of several regions, but its state, readers and boundaries are of one"
         fix = "Give the stacks of each region an account or a project of their own."
         yield Problem("trainstack:region", regions, rule, fix, code="bootstrap-several-regions")
-
-
-def _overlaps(place: str, specs: Sequence[StackSpec]) -> Iterator[Problem]:
-    """Deployers have rights to the resources STACK-*, whichever stack these are of."""
-    names = [spec.name for spec in specs]
-    for first, second in itertools.permutations(names, 2):
-        if second.startswith(f"{first}-"):
-            rule = f"begins with the name of another stack of {place}, whose deployer may change {first}-*"
-            other = first + second.removeprefix(f"{first}-")
-            fix = f"Rename it, such as {other}, or give it another account."
-            yield Problem("stacks", second, rule, fix, code="bootstrap-names-overlap")
 
 
 def client_name(folder: Path) -> str:

@@ -1,5 +1,9 @@
 """The deployer's roles and the state bucket of an AWS account, as CloudFormation and as Terraform."""
 
+import itertools
+from collections.abc import Iterator
+
+from infra.errors import Problem, raise_all
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout
 from trainstack.bootstrap import warnings
@@ -16,7 +20,11 @@ _EXAMPLE = "123456789012"
 
 
 def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool) -> tuple[str, list[str]]:
-    """The file, and notes for the reader. Raises UserError for a trust of another cloud."""
+    """The file, and notes for the reader.
+
+    Raises UserError for a trust of another cloud, and for names that begin with that of another stack.
+    """
+    raise_all(_overlaps(place))
     made = account(client, place, trust)
     text = terraform_file.render(made) if terraform else cloudformation.render(made)
     uri = f"s3://{made.bucket}?region={place.region}"
@@ -51,6 +59,19 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
             "without this boundary."
         ]
     return text, notes
+
+
+def _overlaps(place: BootstrapPlace) -> Iterator[Problem]:
+    """Deployers have rights to the resources STACK-*, whichever stack these are of."""
+    names = [spec.name for spec in place.specs]
+    for first, second in itertools.permutations(names, 2):
+        if second.startswith(f"{first}-"):
+            rule = (
+                f"begins with the name of another stack of {place.name}, whose deployer may change {first}-*"
+            )
+            other = first + second.removeprefix(f"{first}-")
+            fix = f"Rename it, such as {other}, or give it another account."
+            yield Problem("stacks", second, rule, fix, code="bootstrap-names-overlap")
 
 
 def _administrators(made: ClientAccount) -> list[str]:
