@@ -35,6 +35,8 @@ class StampedCloud:
     """The text of a stack file, with other machines where the region has not the shipped ones."""
     account_answers: Callable[[StackSpec], Mapping[str, Mapping[str, Any]]]
     """Results of functions about the account, by token, as far as a spec knows them."""
+    reserved: tuple[str, ...] = ()
+    """Beginnings of names that deployers may not change, so that no stack has them."""
     cluster_locks: Sequence[str] = ()
     """Locks of what pipelines install beside the package to log in to a cluster."""
     jobs_prefix: str = ""

@@ -270,6 +270,16 @@ def test_wrong_options_are_reported_together(tmp_path: Path) -> None:
     assert found(tmp_path) == set()
 
 
+@pytest.mark.parametrize("name", ["trainstack", "deployer", "deployer-eu"])
+def test_names_that_deployers_may_not_change_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as refused:
+        run("new", name, "--yes", "--cloud", "aws")
+    assert refused.value.codes == (("client-name-reserved", "CLIENT"),) and found(tmp_path) == set()
+    run("new", name, "--yes", "--cloud", "gcp", "--profile", "small")
+    run("new", f"a{name}", "--yes", "--cloud", "aws", "--profile", "small")
+    assert found(tmp_path) == {name, f"a{name}"}
+
+
 def test_links_are_renewed_when_they_were_changed(tmp_path: Path) -> None:
     environment.link(tmp_path)
     stub, venv = tmp_path / ".trainstack/program/__main__.py", tmp_path / environment.VENV

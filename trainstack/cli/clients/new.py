@@ -139,7 +139,7 @@ def _complete(name: str, given: Mapping[str, object], *, defaults: bool) -> "Cli
     if given.get("machine"):
         machine, market, nodes = str(given["machine"]), str(given["market"]), int(str(given["nodes"]))
         choices = replace(choices, machine=machine, market=market, nodes=nodes)
-    problems = [*_budget_problems(budget)]
+    problems = [*_budget_problems(budget), *_reserved_problems(choices)]
     try:
         check(choices)
     except UserError as error:
@@ -153,6 +153,16 @@ def _budget_problems(budget: object) -> Iterator[Problem]:
     if isinstance(budget, int) and budget < 1:
         rule, fix = "must be 1 US dollar per month or more", "Such as 2000."
         yield Problem("--budget", budget, rule, fix, code="budget-invalid")
+
+
+def _reserved_problems(choices: "ClientChoices") -> Iterator[Problem]:
+    """The boundary of deployers keeps names of their own for the administrator (`trainstack bootstrap`)."""
+    from trainstack.stamp.clouds import STAMPED  # noqa: PLC0415
+
+    reserved = STAMPED[choices.cloud].reserved if choices.cloud in STAMPED else ()
+    if any(stack.startswith(reserved) for stack in choices.stacks):
+        rule = f"makes stacks that no deployer may change: their names begin with {' or '.join(reserved)}"
+        yield Problem("CLIENT", choices.name, rule, "Choose another CLIENT.", code="client-name-reserved")
 
 
 def _show(files: "ClientFiles", found: Mapping[str, "StackVerdict"]) -> None:

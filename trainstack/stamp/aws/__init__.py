@@ -54,6 +54,7 @@ STAMPED = StampedCloud(
     accelerator=_accelerator,
     substitute=_substitute,
     account_answers=_account_answers,
+    reserved=("deployer-", "trainstack-"),
     cluster_locks=("awscli.lock",),
     jobs_prefix="ml.",
     rdma=True,
