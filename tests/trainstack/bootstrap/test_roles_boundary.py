@@ -150,3 +150,44 @@ def _bounded(action: str) -> bool:
     row = judge.details(action)
     keys = {*row["conditionKeys"], *(key for kind in row["resourceTypes"] for key in kind["conditionKeys"])}
     return "iam:PermissionsBoundary" in keys and row["accessLevel"] != "Read"
+
+
+def test_a_boundary_of_others_is_named_and_kept_from_deployers(tmp_path: Path) -> None:
+    other = f"arn:aws:iam::{ACCOUNT}:policy/small-aws-limits"
+    made = folder(tmp_path, "small-aws", change=_names(other))
+    template = printed(made, *AGENCY)
+    account = Account(template, load_file("small-aws", made).spec.region)
+    for action in ("CreatePolicy", "CreatePolicyVersion", "DeletePolicyVersion", "SetDefaultPolicyVersion"):
+        assert not account.allows("small-aws", f"iam:{action}", other), action
+    assert account.allows("small-aws", "iam:CreatePolicy", f"{other}-2")
+    found = notes(made)
+    assert [one for one in found if other in one and BOUNDARY in one]
+    own = tmp_path / "own"
+    own.mkdir()
+    assert not [one for one in notes(folder(own, "small-aws", change=_names(BOUNDARY))) if BOUNDARY in one]
+
+
+@pytest.mark.parametrize("name", ["AdministratorAccess", "job-function/SystemAdministrator"])
+def test_a_boundary_that_aws_wrote_is_refused(name: str, tmp_path: Path) -> None:
+    made = folder(tmp_path, "small-aws", change=_names(f"arn:aws:iam::aws:policy/{name}"))
+    for form in ("cloudformation", "terraform"):
+        with pytest.raises(UserError) as refused:
+            printed(made, *AGENCY, "--form", form)
+        assert [one.code for one in refused.value.problems] == ["bootstrap-boundary-of-aws"]
+
+
+def _names(boundary: str) -> tuple[str, str]:
+    """A change of a stack file: its boundary."""
+    return "    on:\n", f"    on:\n      permissions_boundary: {boundary}\n"
+
+
+def notes(made: Path) -> list[str]:
+    """Notes of the command."""
+    return list(json.loads(printed(made, *AGENCY, "--format", "json"))["notes"])
+
+
+def test_a_deployer_reads_no_parameter_but_those_that_aws_publishes(tmp_path: Path) -> None:
+    account = Account(printed(folder(tmp_path, "small-aws"), *AGENCY), "us-west-2")
+    for place, allowed in ((":parameter/aws/service/eks", True), (f"{ACCOUNT}:parameter/payroll", False)):
+        arn = f"arn:aws:ssm:us-west-2:{place}"
+        assert account.allows("small-aws", "ssm:GetParameters", arn) is allowed, arn

@@ -52,6 +52,11 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
         notes += warnings.variables([spec.name for spec in place.specs], arns)
     notes += warnings.of(place, trust, examples=examples, separable=False)
     notes += _administrators(made)
+    notes += [
+        f"{stack} limits its roles by {arn}, not by {made.roles_boundary_arn}: check that roles with it "
+        "change no IAM, read no state and reach no role of others. Deployers cannot change that policy."
+        for stack, arn in made.other_boundaries.items()
+    ]
     if made.unbounded:
         limit = f"on.permissions_boundary: {made.roles_boundary_arn}"
         notes += [

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra.errors import Problem, UserError
+from infra.errors import Problem, UserError, raise_all
 from infra.naming import TAG_PREFIX, sanitize
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
@@ -34,10 +34,10 @@ _ORGANIZATION = (
 )  # fmt: skip
 """Changes; `preflight` reads the organization."""
 _OWN = (
-    "iam:AttachRolePolicy", "iam:CreatePolicyVersion", "iam:DeletePolicy", "iam:DeletePolicyVersion",
-    "iam:DeleteRole", "iam:DeleteRolePermissionsBoundary", "iam:DeleteRolePolicy", "iam:DetachRolePolicy",
-    "iam:PassRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy", "iam:SetDefaultPolicyVersion",
-    "iam:UpdateAssumeRolePolicy", "iam:UpdateRole",
+    "iam:AttachRolePolicy", "iam:CreatePolicy", "iam:CreatePolicyVersion", "iam:DeletePolicy",
+    "iam:DeletePolicyVersion", "iam:DeleteRole", "iam:DeleteRolePermissionsBoundary", "iam:DeleteRolePolicy",
+    "iam:DetachRolePolicy", "iam:PassRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy",
+    "iam:SetDefaultPolicyVersion", "iam:UpdateAssumeRolePolicy", "iam:UpdateRole",
 )  # fmt: skip
 _STATE = (
     "s3:BypassGovernanceRetention", "s3:DeleteBucket", "s3:DeleteBucketPolicy", "s3:DeleteObjectVersion",
@@ -166,6 +166,12 @@ class ClientAccount(AccountNames):
         """Stacks whose files name no boundary for roles, so that their deployers can create none."""
         return [spec.name for spec in self.place.specs if not _of(spec).permissions_boundary]
 
+    @property
+    def other_boundaries(self) -> dict[str, str]:
+        """Boundaries that stack files name in place of the printed one, by stack."""
+        named = {spec.name: _of(spec).permissions_boundary for spec in self.place.specs}
+        return {name: arn for name, arn in named.items() if arn and arn != self.roles_boundary_arn}
+
     def roles(self, key: Any) -> list[Role]:
         """Deployers, and what previews and nightly checks of a pipeline log in as.
 
@@ -240,6 +246,7 @@ class ClientAccount(AccountNames):
                 "oidc-provider/*",
             )
         ]
+        own += sorted({*self.other_boundaries.values()})
         providers = ("iam:*OpenIDConnectProvider*",)
         return _document(
             rights.allow(["*"], ["*"]),
@@ -364,14 +371,27 @@ def federated(account: str, trust: Pipeline, subjects: tuple[str, ...]) -> Docum
 
 
 def account(client: str, place: BootstrapPlace, trust: Trust) -> ClientAccount:
-    """The account of a place. Raises UserError for a trust of another cloud."""
+    """The account of a place.
+
+    Raises UserError for a trust of another cloud, and for a boundary of roles that AWS wrote.
+    """
     if not isinstance(trust, AgencyRole | Pipeline):
         fix = "Give --agency-role and --external-id, --github, or --gitlab."
         rule = "is for stacks on Google Cloud"
         raise UserError(
             [Problem("--agency-member", trust.member, rule, fix, code="bootstrap-trust-of-other-cloud")]
         )
-    return ClientAccount(short(client), place, client, trust)
+    made = ClientAccount(short(client), place, client, trust)
+    rule = "is managed by AWS, which writes it for people: roles with it can reach what the account has"
+    fix = f"Set on.permissions_boundary to {made.roles_boundary_arn}, which is printed here, or to null."
+    raise_all(
+        [
+            Problem(f"{name}: on.permissions_boundary", arn, rule, fix, code="bootstrap-boundary-of-aws")
+            for name, arn in made.other_boundaries.items()
+            if ":iam::aws:" in arn
+        ]
+    )
+    return made
 
 
 def short(client: str) -> str:

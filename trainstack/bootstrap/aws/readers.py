@@ -6,15 +6,13 @@ from typing import Final
 
 from infra.stackspec import StackSpec
 from trainstack.bootstrap.aws.preflight_rights import RIGHTS
-from trainstack.bootstrap.aws.rights import Statement, allow, patterns_of
+from trainstack.bootstrap.aws.rights import PUBLIC_PARAMETERS, Statement, allow, patterns_of
 from trainstack.collect.documentation import rights as audited
 from trainstack.preflight.aws.permissions import actions, by_resource, fields_of
 
 _READS = re.compile(r"[a-z0-9-]+:(BatchGet|Describe|Get|List|View)")
 _CONTENT: Final = frozenset({"logs:GetLogEvents", "s3:GetObject", "ssm:GetParameters"})
 """Reads of data: of a stack's own resources, by nightly checks alone."""
-_PUBLIC_PARAMETERS = "arn:aws:ssm:*::parameter/aws/*"
-"""Images of machines, which AWS publishes."""
 _AT_ONCE = 100
 
 
@@ -25,7 +23,7 @@ def statements(specs: Sequence[StackSpec], *, audits: bool) -> list[Statement]:
         wanted |= {*actions(spec)}
     reads = sorted(one for one in wanted - _CONTENT if _READS.match(one))
     found = [allow(reads[start : start + _AT_ONCE], ["*"]) for start in range(0, len(reads), _AT_ONCE)]
-    found.append(allow(["ssm:GetParameters"], [_PUBLIC_PARAMETERS]))
+    found.append(allow(["ssm:GetParameters"], [PUBLIC_PARAMETERS]))
     return [*found, *(_contents(specs) if audits else ())]
 
 

@@ -19,6 +19,8 @@ _LOG_GROUPS = (
     "/aws/sagemaker/*", "/trainstack/{stack}-*",
 )  # fmt: skip
 """Log groups have names that services prescribe; those of SageMaker belong to the account."""
+PUBLIC_PARAMETERS: Final = "arn:aws:ssm:*::parameter/aws/*"
+"""Images of machines, which AWS publishes."""
 _AT_ONCE = 100
 """Actions of a statement, so that statements can be divided among policies."""
 _BOUNDED = frozenset({
@@ -41,7 +43,7 @@ def statements(spec: StackSpec, boundary: str) -> list[Statement]:
         for action in actions:
             resources[action].update(patterns)
     for action in RIGHTS:
-        resources[action] = {"*"}
+        resources[action] = {PUBLIC_PARAMETERS if action == "ssm:GetParameters" else "*"}
     grouped: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for action in sorted(resources):
         key = "iam:PassedToService" if action == "iam:PassRole" else ""
