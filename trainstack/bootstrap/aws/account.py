@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.errors import Problem, UserError, raise_all
-from infra.naming import TAG_PREFIX, sanitize
+from infra.naming import sanitize
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from trainstack.bootstrap import state
-from trainstack.bootstrap.aws import readers, rights
+from trainstack.bootstrap.aws import readers, rights, roles_boundary
 from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.bootstrap.trust import AgencyRole, Pipeline, Trust
-from trainstack.preflight.aws.permissions import passed_to
 
 Document = dict[str, Any]
-_SECRETS = ("kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
 CONTEXT = "stack"
 """Key of the encryption context of a stack's secrets."""
 SESSION_SECONDS = 4 * 3600
@@ -49,51 +47,6 @@ _READ = (
     "s3:GetEncryptionConfiguration",
 )  # fmt: skip
 """Reads of the bucket's settings."""
-_UNNAMED = (
-    "autoscaling:Describe*", "autoscaling:SetDesiredCapacity",
-    "autoscaling:TerminateInstanceInAutoScalingGroup", "autoscaling:UpdateAutoScalingGroup",
-    "cloudwatch:PutMetricData", "ec2:*NetworkInterface*", "ec2:*PrivateIpAddresses", "ec2:*SecurityGroup*",
-    "ec2:*Tags", "ec2:*Volume", "ec2:CopyVolumes", "ec2:CreateRoute", "ec2:CreateSnapshot",
-    "ec2:DeleteRoute", "ec2:DeleteSnapshot", "ec2:Describe*", "ec2:EnableFastSnapshotRestores", "ec2:Get*",
-    "ec2:LockSnapshot", "ecr:Batch*", "ecr:Describe*", "ecr:Get*", "ecr:List*", "eks-auth:*",
-    "eks:Describe*", "eks:List*", "elasticfilesystem:Client*", "elasticfilesystem:Describe*",
-    "elasticloadbalancing:*", "fsx:Describe*", "iam:CreateServiceLinkedRole", "iam:Get*", "iam:List*",
-    "kms:CreateGrant", "kms:DescribeKey", *_SECRETS, "logs:Describe*", "xray:*",
-)  # fmt: skip
-"""Actions of a stack's roles on resources that have ids in place of names, and lists.
-
-Of EC2, none that runs code on instances of others with their roles: user data, root volumes, versions of
-launch templates. AmazonEKSClusterPolicy has ec2:ModifyInstanceAttribute for routes of nodes alone, which EKS
-does not make (cloud-provider-aws pkg/providers/v1/aws_routes.go, CreateRoute). Its key `ec2:Attribute` is no
-limit: some requests lack it.
-"""
-_SAGEMAKER = "sagemaker.amazonaws.com"
-_JOBS = (
-    "sagemaker:AddTags", "sagemaker:CreateApp", "sagemaker:CreateHyperParameterTuningJob",
-    "sagemaker:CreateSpace", "sagemaker:CreateTrainingJob", "sagemaker:DeleteApp",
-    "sagemaker:DeleteEndpoint", "sagemaker:DeleteSpace", "sagemaker:Describe*", "sagemaker:List*",
-    "sagemaker:Stop*Job", "sagemaker:UpdateSpace",
-)  # fmt: skip
-"""Actions of roles of stacks with SageMaker."""
-_TAGGED_JOBS = (
-    "sagemaker:CallMlflowAppApi", "sagemaker:CreatePresignedDomainUrl",
-    "sagemaker:CreatePresignedMlflowAppUrl",
-)  # fmt: skip
-"""Actions on profiles and MLflow apps, which have the tag of their stack."""
-_NAMED = ("budgets:*", "logs:*", "rds:*", "s3:*", "secretsmanager:*", "sns:*", "ssm:GetParameter*")
-_NAMED_RESOURCES = (
-    "arn:aws:budgets::{account}:budget/{stack}-*",
-    "arn:aws:logs:*:{account}:log-group:/*/{stack}-*",
-    "arn:aws:logs:*:{account}:log-group:/*/{stack}/*",
-    "arn:aws:rds:*:{account}:*:{stack}-*",
-    "arn:aws:s3:::{stack}-*",
-    "arn:aws:secretsmanager:*:{account}:secret:{stack}-*",
-    "arn:aws:sns:*:{account}:{stack}-*",
-    "arn:aws:ssm:*:{account}:parameter/AmazonCloudWatch-*",
-)
-"""Resources of these actions. Services prescribe the names of those without the stack's name."""
-_DATABASE = "aws:ResourceTag/aws:rds:primaryDBClusterArn"
-"""Tag by RDS of a secret that it keeps: its cluster (Aurora user guide, "Password management")."""
 _KEY = ("kms:CreateGrant", "kms:DisableKey", "kms:PutKeyPolicy", "kms:ScheduleKeyDeletion")
 
 
@@ -221,7 +174,7 @@ class ClientAccount(AccountNames):
             rights.allow(["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], own),
             rights.allow(["s3:GetObject", "s3:PutObject"], [f"{bucket}/{state.META}"]),
             rights.allow(["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey"], [key]),
-            {**_deny(_SECRETS, [key]), "Condition": {"StringNotEquals": other}},
+            {**_deny(rights.SECRETS, [key]), "Condition": {"StringNotEquals": other}},
         ]
         limit = _of(spec).permissions_boundary or self.roles_boundary_arn
         return rights.policies([*found, *rights.statements(spec, limit)])
@@ -256,46 +209,9 @@ class ClientAccount(AccountNames):
         )
 
     def created_roles_boundary(self, key: Any) -> Document:
-        """Limits of the roles of stacks: their own resources where those have names, no change of IAM.
-
-        Sources: IAM user guide, "Permissions boundaries for IAM entities"; Service Authorization Reference
-        (resources of actions). Raises UserError for more stacks than the document has room for.
-        """
-        # Roles of a stack begin with its name: a role that another team keeps is never passed to a service.
-        own = [f"arn:aws:iam::{self.place.name}:role/{spec.name}-*" for spec in self.place.specs]
+        """Limits of the roles of stacks. Raises UserError for more stacks than the document has room for."""
         no_state = [_deny(["s3:*"], self.bucket_arns), _deny(["kms:*"], [key])]
-        services = sorted({one for spec in self.place.specs for one in passed_to(spec)})
-        passed = {
-            **rights.allow(["iam:PassRole"], own),
-            "Condition": {"StringEquals": {"iam:PassedToService": services}},
-        }
-        assumed = rights.allow(["sts:AssumeRole"], own)
-        # RDS names the secrets of passwords by ids.
-        passwords = {
-            **rights.allow(
-                ["secretsmanager:GetSecretValue"],
-                [f"arn:aws:secretsmanager:*:{self.place.name}:secret:rds!cluster-*"],
-            ),
-            "Condition": {
-                "StringLike": {
-                    _DATABASE: [f"arn:aws:rds:*:cluster:{spec.name}-*" for spec in self.place.specs]
-                }
-            },
-        }
-        named = [
-            pattern.format(account=self.place.name, stack=spec.name)
-            for spec in self.place.specs
-            for pattern in _NAMED_RESOURCES
-        ]
-        found = _document(
-            rights.allow(_UNNAMED, ["*"]),
-            rights.allow(_NAMED, [*dict.fromkeys(named)]),
-            passwords,
-            passed,
-            assumed,
-            *no_state,
-            *self._sagemaker(),
-        )
+        found = _document(*roles_boundary.statements(self.place.name, self.place.specs), *no_state)
         if rights.size(found["Statement"]) > rights.MOST_CHARACTERS:
             rule = (
                 f"too many stacks of one account: a boundary has at most {rights.MOST_CHARACTERS} characters"
@@ -304,19 +220,6 @@ class ClientAccount(AccountNames):
             names = [spec.name for spec in self.place.specs]
             raise UserError([Problem("stacks", names, rule, fix, code="bootstrap-too-many-stacks")])
         return found
-
-    def _sagemaker(self) -> list[Document]:
-        """Statements for stacks with SageMaker: URLs that log in as a person are limited by the tag."""
-        stacks = [spec.name for spec in self.place.specs if _SAGEMAKER in passed_to(spec)]
-        if not stacks:
-            return []
-        tagged = {"StringEquals": {f"aws:ResourceTag/{TAG_PREFIX}:stack": stacks}}
-        logs = f"arn:aws:logs:*:{self.place.name}:log-group:/aws/sagemaker/*"
-        return [
-            rights.allow(_JOBS, ["*"]),
-            {**rights.allow(_TAGGED_JOBS, ["*"]), "Condition": tagged},
-            rights.allow(["logs:*"], [logs]),
-        ]
 
     def _kept(self, key: Any) -> list[Document]:
         return [_deny(_STATE, self.bucket_arns), _deny(_KEY, [key])]

@@ -19,6 +19,7 @@ _LOG_GROUPS = (
     "/aws/sagemaker/*", "/trainstack/{stack}-*",
 )  # fmt: skip
 """Log groups have names that services prescribe; those of SageMaker belong to the account."""
+SECRETS: Final = ("kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
 PUBLIC_PARAMETERS: Final = "arn:aws:ssm:*::parameter/aws/*"
 """Images of machines, which AWS publishes."""
 _AT_ONCE = 100

@@ -1,0 +1,92 @@
+"""Limits of the roles of stacks: their own resources where those have names, no change of IAM.
+
+Sources: IAM user guide, "Permissions boundaries for IAM entities"; Service Authorization Reference (resources
+of actions).
+"""
+
+from collections.abc import Sequence
+
+from infra.naming import TAG_PREFIX
+from infra.stackspec import StackSpec
+from trainstack.bootstrap.aws.rights import SECRETS, Statement, allow
+from trainstack.preflight.aws.permissions import passed_to
+
+_UNNAMED = (
+    "autoscaling:Describe*", "autoscaling:SetDesiredCapacity",
+    "autoscaling:TerminateInstanceInAutoScalingGroup", "autoscaling:UpdateAutoScalingGroup",
+    "cloudwatch:PutMetricData", "ec2:*NetworkInterface*", "ec2:*PrivateIpAddresses", "ec2:*SecurityGroup*",
+    "ec2:*Tags", "ec2:*Volume", "ec2:CopyVolumes", "ec2:CreateRoute", "ec2:CreateSnapshot",
+    "ec2:DeleteRoute", "ec2:DeleteSnapshot", "ec2:Describe*", "ec2:EnableFastSnapshotRestores", "ec2:Get*",
+    "ec2:LockSnapshot", "ecr:Batch*", "ecr:Describe*", "ecr:Get*", "ecr:List*", "eks-auth:*",
+    "eks:Describe*", "eks:List*", "elasticfilesystem:Client*", "elasticfilesystem:Describe*",
+    "elasticloadbalancing:*", "fsx:Describe*", "iam:CreateServiceLinkedRole", "iam:Get*", "iam:List*",
+    "kms:CreateGrant", "kms:DescribeKey", *SECRETS, "logs:Describe*", "xray:*",
+)  # fmt: skip
+"""Actions of a stack's roles on resources that have ids in place of names, and lists.
+
+Of EC2, none that runs code on instances of others with their roles: user data, root volumes, versions of
+launch templates. AmazonEKSClusterPolicy has ec2:ModifyInstanceAttribute for routes of nodes alone, which EKS
+does not make (cloud-provider-aws pkg/providers/v1/aws_routes.go, CreateRoute). Its key `ec2:Attribute` is no
+limit: some requests lack it.
+"""
+_SAGEMAKER = "sagemaker.amazonaws.com"
+_JOBS = (
+    "sagemaker:AddTags", "sagemaker:CreateApp", "sagemaker:CreateHyperParameterTuningJob",
+    "sagemaker:CreateSpace", "sagemaker:CreateTrainingJob", "sagemaker:DeleteApp",
+    "sagemaker:DeleteEndpoint", "sagemaker:DeleteSpace", "sagemaker:Describe*", "sagemaker:List*",
+    "sagemaker:Stop*Job", "sagemaker:UpdateSpace",
+)  # fmt: skip
+"""Actions of roles of stacks with SageMaker."""
+_TAGGED_JOBS = (
+    "sagemaker:CallMlflowAppApi", "sagemaker:CreatePresignedDomainUrl",
+    "sagemaker:CreatePresignedMlflowAppUrl",
+)  # fmt: skip
+"""Actions on profiles and MLflow apps, which have the tag of their stack."""
+_NAMED = ("budgets:*", "logs:*", "rds:*", "s3:*", "secretsmanager:*", "sns:*", "ssm:GetParameter*")
+_NAMED_RESOURCES = (
+    "arn:aws:budgets::{account}:budget/{stack}-*",
+    "arn:aws:logs:*:{account}:log-group:/*/{stack}-*",
+    "arn:aws:logs:*:{account}:log-group:/*/{stack}/*",
+    "arn:aws:rds:*:{account}:*:{stack}-*",
+    "arn:aws:s3:::{stack}-*",
+    "arn:aws:secretsmanager:*:{account}:secret:{stack}-*",
+    "arn:aws:sns:*:{account}:{stack}-*",
+    "arn:aws:ssm:*:{account}:parameter/AmazonCloudWatch-*",
+)
+"""Resources of these actions. Services prescribe the names of those without the stack's name."""
+_DATABASE = "aws:ResourceTag/aws:rds:primaryDBClusterArn"
+"""Tag by RDS of a secret that it keeps: its cluster (Aurora user guide, "Password management")."""
+
+
+def statements(account: str, specs: Sequence[StackSpec]) -> list[Statement]:
+    """Statements of the most that roles of the stacks of an account can be allowed."""
+    # Roles of a stack begin with its name: a role that another team keeps is never passed to a service.
+    own = [f"arn:aws:iam::{account}:role/{spec.name}-*" for spec in specs]
+    services = sorted({one for spec in specs for one in passed_to(spec)})
+    passed = {"StringEquals": {"iam:PassedToService": services}}
+    # RDS names the secrets of passwords by ids.
+    secrets = f"arn:aws:secretsmanager:*:{account}:secret:rds!cluster-*"
+    clusters = {"StringLike": {_DATABASE: [f"arn:aws:rds:*:cluster:{spec.name}-*" for spec in specs]}}
+    named = [
+        pattern.format(account=account, stack=spec.name) for spec in specs for pattern in _NAMED_RESOURCES
+    ]
+    return [
+        allow(_UNNAMED, ["*"]),
+        allow(_NAMED, dict.fromkeys(named)),
+        {**allow(["secretsmanager:GetSecretValue"], [secrets]), "Condition": clusters},
+        {**allow(["iam:PassRole"], own), "Condition": passed},
+        allow(["sts:AssumeRole"], own),
+        *_sagemaker(account, [spec.name for spec in specs if _SAGEMAKER in passed_to(spec)]),
+    ]
+
+
+def _sagemaker(account: str, stacks: Sequence[str]) -> list[Statement]:
+    """Statements for stacks with SageMaker: URLs that log in as a person are limited by the tag."""
+    if not stacks:
+        return []
+    tagged = {"StringEquals": {f"aws:ResourceTag/{TAG_PREFIX}:stack": [*stacks]}}
+    return [
+        allow(_JOBS, ["*"]),
+        {**allow(_TAGGED_JOBS, ["*"]), "Condition": tagged},
+        allow(["logs:*"], [f"arn:aws:logs:*:{account}:log-group:/aws/sagemaker/*"]),
+    ]
