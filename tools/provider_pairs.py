@@ -118,7 +118,7 @@ class Judge:
         return steps == [_BLOCKS.get(self._kind)]
 
     def listed(self, steps: list[str]) -> bool:
-        """Whether an attribute takes the values of `_VALUES` alone."""
+        """Report an attribute that takes only the values of `_VALUES`."""
         return steps[-1] in _VALUES.get(self._kind, {})
 
     def places(self, deepest: int = 2) -> Iterator[tuple[list[str], bool, bool]]:

@@ -65,9 +65,8 @@ def _attribute(judge: Judge, steps: list[str], form: Any, *, optional: bool, com
     """What plans say of one attribute."""
     changed = judge.change(steps, "a", "b")
     listed = judge.listed(steps)
-    if (
-        form == "string" and changed in ("", "none") and not listed
-    ):  # no document, which some attributes have to be
+    # Some attributes must be a document, which the plain values are not.
+    if form == "string" and changed in ("", "none") and not listed:
         others = (judge.between(steps, *pair) for pair in _DOCUMENTS)
         changed = next((one for one in others if one in ("update", "replace")), changed)
     seen = changed in ("update", "replace")  # else every other value is equal, for a reason of its own

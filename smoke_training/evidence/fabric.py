@@ -32,8 +32,7 @@ class Collective(Record):
 
     def __post_init__(self) -> None:
         if len(self.seconds) != len(self.sizes):
-            rows = f"{len(self.seconds)} rows of durations for {len(self.sizes)} sizes"
-            raise TypeError(f"{self.name}: {rows}")
+            raise TypeError(f"{self.name}: {len(self.seconds)} rows of durations for {len(self.sizes)} sizes")
 
 
 @dataclass(frozen=True, kw_only=True)

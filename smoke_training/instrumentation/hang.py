@@ -118,9 +118,8 @@ class HangWatch(threading.Thread):
                 if isinstance(sent, dict) and sent["step"] >= step - 1:
                     traces[other] = sent["trace"]
             time.sleep(0.2)
-        waits = ", ".join(item["what"] for item in own.values() if item["waits"])
-        texts = [f"this rank waits in {waits or 'no recorded collective'}"]
-        texts = reading(traces, self._peers.world) if rank == 0 else texts
+        waits = ", ".join(item["what"] for item in own.values() if item["waits"]) or "no recorded collective"
+        texts = reading(traces, self._peers.world) if rank == 0 else [f"this rank waits in {waits}"]
         self._report(step, self._limit_s, texts)
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from trainstack.bootstrap.stacks import client_name
 from trainstack.bootstrap.trust import GITHUB, GITLAB, Pipeline, github_path, prefix
+from trainstack.preflight.answers import Answer, State
 
 _FILES: Final = {GITHUB: ".github/workflows/trainstack.yml", GITLAB: ".gitlab-ci.yml"}
 _REMOTE = re.compile(
@@ -32,7 +33,7 @@ class ClientSetup:
     backend: str
     """The address of the state; empty without a login."""
     form_known: bool = True
-    """Whether GitHub said if the subjects of the repository have ids."""
+    """True if GitHub reported the form of the repository's subjects, with or without ids."""
     ids: str = ""
     """The repository with its ids, `OWNER@ID/REPOSITORY@ID`, where a pipeline of GitHub names them."""
 
@@ -46,9 +47,13 @@ class ClientSetup:
                 return Pipeline(GITHUB, self.ids) if self.ids and "@" in trusted.repository else trusted
         return self.pipeline
 
-    def form(self, pipeline: Pipeline) -> str:
-        """The comparison of a form that is unknown with the one that is trusted, for people."""
-        return f"{prefix(pipeline.path)} must print repo:{pipeline.repository}; else: {self.command()}"
+    def matched(self, check: str, trusted: str, pipeline: Pipeline) -> Answer:
+        """The answer of a check for conditions that are those of the pipeline."""
+        if self.form_known:
+            return Answer(check, State.READY, f"{trusted}, the subject of the pipeline")
+        text = f"{trusted}; whether tokens of {pipeline.path} have this form is unknown"
+        fix = f"{prefix(pipeline.path)} must print repo:{pipeline.repository}; else: {self.command()}"
+        return Answer(check, State.NOTE, text, fix)
 
     def command(self) -> str:
         """The command that prints the setup."""

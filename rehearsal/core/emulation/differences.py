@@ -62,7 +62,7 @@ class StateComparison:
             yield PropertyDifference(path, (*self._given(wanted, plain), *self._removed(had, plain)), guessed)
 
     def _fills(self, wanted: Any, state: Any, path: str, plain: str) -> bool:
-        """Return whether a block, of which the state has nothing, is as the cloud fills it in."""
+        """Return whether a block that the state lacks has only values that the cloud fills in."""
         if state is not None or plain not in self.computed or not isinstance(wanted, Mapping):
             return False
         return not any(self._mappings({}, wanted, None, path, plain))

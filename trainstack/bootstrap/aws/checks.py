@@ -169,11 +169,7 @@ def _judged_subject(setup: ClientSetup, account: Account, role: str, statement: 
     wanted = federated(account.on.account_id, pipeline, (subject,))
     (own,) = wanted["Statement"]
     if _plain(own["Condition"]) == _plain(condition) and own["Principal"] == statement.get("Principal"):
-        if setup.form_known:
-            yield Answer(TRUST, State.READY, f"{role} trusts {shown}, the subject of the pipeline")
-        else:
-            text = f"{role} trusts {shown}; whether tokens of {pipeline.path} have this form is unknown"
-            yield Answer(TRUST, State.NOTE, text, setup.form(pipeline))
+        yield setup.matched(TRUST, f"{role} trusts {shown}", pipeline)
         return
     text = f"{role} trusts {shown} with other conditions than {subject}, the subject of the pipeline"
     document = shlex.quote(json.dumps(wanted))

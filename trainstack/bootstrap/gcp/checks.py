@@ -172,11 +172,8 @@ def _provider(
         mapping = ",".join(f"{key}={value}" for key, value in names.attributes(pipeline).items())
         fix = f"{command}--attribute-mapping={shlex.quote(mapping)}"
         yield Answer(TRUST, State.SHORT, f"{names.pool} maps other claims", fix)
-    elif setup.form_known:
-        yield Answer(TRUST, State.READY, f"{ready}, the subject of the pipeline")
     else:
-        text = f"{ready}; whether tokens of {pipeline.path} have this form is unknown"
-        yield Answer(TRUST, State.NOTE, text, setup.form(pipeline))
+        yield setup.matched(TRUST, ready, pipeline)
 
 
 def _contacts(setup: ClientSetup, project: Project) -> Iterator[Answer]:
