@@ -7,6 +7,7 @@ attempt. CUDA cannot be used after a fork: there each rank is a new interpreter.
 
 import atexit
 import contextlib
+import ctypes
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from smoke_training.runtime.processes import die_with_parent
 
 MODULES = {"torchrun": "torch.distributed.run", "rank": "smoke_training.rank"}
 LATER = ("torch._dynamo", "torch.distributed.checkpoint")  # by every rank, when it needs them
+PR_SET_NAME = 15  # linux/prctl.h
 STARTS = "torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler"
 _spares: list[tuple[ForkProcess, Connection]] = []
 
@@ -28,8 +30,7 @@ _spares: list[tuple[ForkProcess, Connection]] = []
 class ForkedRank:
     """A rank, with what torchrun uses of `subprocess.Popen` (torch 2.13, `SubprocessContext`).
 
-    torchrun's own forks (`start_method="fork"`) report the end of one rank only, need `/dev/shm`, and wait
-    forever for a rank that ends by `os._exit`.
+    torchrun's own (`start_method="fork"`) report the end of one only, and wait forever after `os._exit`.
     """
 
     def __init__(self, args: Sequence[str], env: Mapping[str, str], **_: object) -> None:
@@ -53,6 +54,7 @@ def _spare(work: Connection) -> None:
     die_with_parent()
     args, env = work.recv()
     os.environ.update(env, **{FORKED: "1"})
+    ctypes.CDLL(None).prctl(PR_SET_NAME, f"rank {env['RANK']}".encode())  # `/proc` has torchrun's environment
     sys.argv[:] = args[-3:]  # the module, "rank", the folder
     main()
 

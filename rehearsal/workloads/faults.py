@@ -26,7 +26,8 @@ def inject_faults(runner: PodRunner, home: Path) -> None:
 class SlowRank:
     """Keeps the processes of one rank stopped for a share of the time, with SIGSTOP and SIGCONT.
 
-    A process belongs to the rank if its environment has `RANK=<rank>`. Every such process of the pod, one
+    A process belongs to the rank if it was started with `RANK=<rank>` in its environment, or if its name is
+    `rank <rank>`, as that of a forked rank (smoke_training/worker.py). Every such process of the pod, one
     after another, is slowed until the pod is over, and always left unstopped.
     """
 
@@ -51,10 +52,12 @@ class SlowRank:
             )
 
     def _find(self) -> int | None:
-        wanted = f"RANK={self._rank}".encode()
+        variable, name = f"RANK={self._rank}".encode(), f"rank {self._rank}\n"
         for pid in self._runner.pids():
             with contextlib.suppress(OSError):
-                if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                process = Path(f"/proc/{pid}")
+                started_with = (process / "environ").read_bytes().split(b"\0")
+                if variable in started_with or (process / "comm").read_text() == name:
                     return pid
         return None
 

@@ -35,12 +35,12 @@ def bundle(folder: Path) -> Path:
     return found
 
 
-def ranks_of(pids: Collection[int]) -> dict[int, int]:
-    """Process of every rank among these that has sent a heartbeat, by rank."""
+def ranks_of(pids: Collection[int]) -> dict[int, heartbeat.Beat]:
+    """The last heartbeat of every rank among these processes, by rank."""
     folders = {processes.environment_of(pid).get(heartbeat.FOLDER) for pid in pids} - {None}
     paths = [path for folder in folders for path in sorted(Path(str(folder)).glob("rank-*"))]
     beats = {path: beat for path in paths if (beat := heartbeat.read(path)) is not None}
-    return {int(path.name.split("-")[1]): beat.pid for path, beat in beats.items() if beat.pid in pids}
+    return {int(path.name.split("-")[1]): beat for path, beat in beats.items() if beat.pid in pids}
 
 
 @dataclass
@@ -135,9 +135,10 @@ class Job:
                         found.append(int(entry.name))
         return found
 
-    def ranks(self, rank: int) -> list[int]:
-        found = ranks_of(self.processes())
-        return [found[rank]] if rank in found else []
+    def ranks(self, rank: int, phase: str = "") -> list[int]:
+        """The process of a rank, if it lives and is in the phase (by default: in any)."""
+        found = ranks_of(self.processes()).get(rank)
+        return [found.pid] if found and phase in ("", found.phase) else []
 
     def measured(self, kind: str) -> bool:
         """Whether rank 0 has delivered evidence of a kind."""

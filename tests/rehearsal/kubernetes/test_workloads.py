@@ -249,20 +249,28 @@ RANKED = """
 import os, sys, time
 if "RANK" not in os.environ:
     import subprocess
-    ranks = ({**os.environ, "RANK": str(rank)} for rank in (0, 1))
-    children = [subprocess.Popen([sys.executable, __file__], env=env) for env in ranks]
-    sys.exit(max(child.wait() for child in children))
+    environments = [{**os.environ, "RANK": str(rank)} for rank in (0, 1)]
+    if FORKED:
+        rank = int(os.fork() == 0)
+        os.environ.update(environments[rank])
+        open("/proc/self/comm", "w").write(f"rank {rank}")
+    else:
+        children = [subprocess.Popen([sys.executable, __file__], env=env) for env in environments]
+        sys.exit(max(child.wait() for child in children))
 began, steps = time.monotonic(), 0
 while time.monotonic() - began < 2.0:
     t = time.monotonic(); time.sleep(0.001); steps += time.monotonic() - t < 0.005
 os.write(1, f"rank {os.environ['RANK']} {steps}\\n".encode())  # at once: both ranks write to one log
+if FORKED and os.environ["RANK"] == "0":
+    os.wait()
 """
 
 
 @pytest.mark.alone
-def test_a_slow_rank_is_stopped_and_continued_from_outside(rehearsed: Rehearsed) -> None:
+@pytest.mark.parametrize("forked", [False, True])
+def test_a_slow_rank_is_stopped_and_continued_from_outside(rehearsed: Rehearsed, forked: bool) -> None:
     rehearsed.namespace()
-    rehearsed.config_map("ranked", {"main.py": RANKED})
+    rehearsed.config_map("ranked", {"main.py": f"FORKED = {forked}{RANKED}"})
     (rehearsed.home / "faults.json").write_text('{"smoke": {"slow_rank": 1, "duty": 0.3}}')
     ranked = job("ranked", script_pod("ranked"))
     ranked["spec"]["template"]["metadata"] = {"labels": {RUN_LABEL: "ranked"}}
@@ -280,7 +288,7 @@ def test_a_slow_rank_is_stopped_and_continued_from_outside(rehearsed: Rehearsed)
 def test_pods_of_other_jobs_are_left_alone(rehearsed: Rehearsed) -> None:
     assert faults.RUN_LABEL == RUN_LABEL
     rehearsed.namespace()
-    rehearsed.config_map("ranked", {"main.py": RANKED})
+    rehearsed.config_map("ranked", {"main.py": f"FORKED = False{RANKED}"})
     (rehearsed.home / "faults.json").write_text('{"smoke": {"slow_rank": 1, "duty": 0.3}}')
     rehearsed.create(JOB, job("ranked", script_pod("ranked")), "ranked")
     assert [row["notes"] for row in rehearsed.cloud.workloads()] == [[]]

@@ -49,7 +49,7 @@ def test_a_killed_rank_is_named_with_its_signal_at_once(
 ) -> None:
     job = Job(archive, tmp_path, plan={"phases": ["training", "resume"]})
     jobs.append(job)
-    until(lambda: job.measured("world"))
+    until(lambda: job.ranks(1, "training"))
     (pid,) = job.ranks(1)
     killed = time.monotonic()
     os.kill(pid, signal.SIGKILL)
@@ -68,8 +68,9 @@ def test_a_killed_rank_is_named_with_its_signal_at_once(
 def test_a_stopped_rank_is_named_with_its_phase(archive: Path, tmp_path: Path, jobs: list[Job]) -> None:
     job = Job(archive, tmp_path, plan=TRAINING)
     jobs.append(job)
-    until(lambda: job.measured("world"))
+    until(lambda: job.ranks(1, "training"))
     (pid,) = job.ranks(1)
+    assert Path(f"/proc/{pid}/comm").read_text() == "rank 1\n"  # for `ps`, `py-spy` and faults of a rehearsal
     os.kill(pid, signal.SIGSTOP)
     found, culprit, _ = failed(job, "run.liveness")
     assert (culprit["kind"], culprit["id"], culprit["cause"]) == ("rank", "1", "hung")
