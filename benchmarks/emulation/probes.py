@@ -1,6 +1,6 @@
 """Probes of the rehearsal: inputs that a cloud refuses or accepts, and changes that are no difference.
 
-    .venv/bin/python benchmarks/emulation/probes.py [aws|gcp|kubernetes ...] [--round 1|2] [--shown 400]
+    .venv/bin/python benchmarks/emulation/probes.py [aws|gcp|kubernetes ...] [--round 1|2|3] [--shown 400]
 
 The rows beside this file have the expected results, by the sources that they name. A refused probe counts
 as right if its base is accepted and the base with its change is refused; a pair counts as right if the second
@@ -24,6 +24,7 @@ from rehearsal.core.schema import Schemas  # noqa: E402
 from rehearsal.core.state import State  # noqa: E402
 from rehearsal.gcp import iam_delay  # noqa: E402
 from rehearsal.kubernetes.cloud import KubernetesCloud  # noqa: E402
+from tests.rehearsal.aws.rules.bases import BASES  # noqa: E402
 from tests.rehearsal.aws.rules.furnish import furnish  # noqa: E402
 from tests.rehearsal.aws.rules.world import Example, World  # noqa: E402
 from tests.rehearsal.driver import CACHE, Driver  # noqa: E402
@@ -69,7 +70,7 @@ def probes(cloud: str, round_: int) -> list[Probe]:
 def pairs(cloud: str, round_: int) -> list[Pair]:
     """The pairs of a cloud in a round."""
     document = _document("pairs")
-    found = (document if round_ == 1 else document["second"]).get(cloud, {})
+    found = {1: document, 2: document["second"]}.get(round_, {}).get(cloud, {})
     return [
         Pair(base, kind, {path: value})
         for base, kinds in found.items()
@@ -162,7 +163,9 @@ def aws(folder: Path, schemas: Schemas) -> Emulation:
     """The account of the examples of rules."""
     world = World(folder, schemas)
     furnish(world)
-    given = _document("aws")["given"]
+    document = _document("aws")
+    given = document["given"]
+    BASES.update(document["base"])
 
     def inputs(base: str, changes: Changes) -> tuple[str, dict[str, Any]]:
         return base, _without(world.inputs(Example(base, "", {}), {**given.get(base, {}), **changes}))
@@ -228,7 +231,7 @@ def main() -> None:
     """Print what differs from the expected results, and the rates."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("clouds", nargs="*", choices=CLOUDS, default=[])
-    parser.add_argument("--round", type=int, choices=(1, 2), default=1, dest="round_")
+    parser.add_argument("--round", type=int, choices=(1, 2, 3), default=1, dest="round_")
     parser.add_argument("--shown", type=int, default=400)
     options = parser.parse_args()
     for cloud in options.clouds or CLOUDS:
