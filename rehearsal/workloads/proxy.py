@@ -28,9 +28,10 @@ class Proxy:
         asyncio.run_coroutine_threadsafe(self._open(address, ports), self._loop).result(10)
 
     def stop(self) -> None:
-        """Close everything."""
+        """Close everything, connections too."""
         for address in {address for address, _ in self._servers}:
             self.open(address, {})
+        asyncio.run_coroutine_threadsafe(_disconnected(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)
 
@@ -64,6 +65,14 @@ class _Relay:
             writer.transport.abort()
         finally:
             writer.close()
+
+
+async def _disconnected() -> None:
+    """End the relays of this loop: one that is collected later than its loop cannot close its connections."""
+    relays = asyncio.all_tasks() - {asyncio.current_task()}
+    for one in relays:
+        one.cancel()
+    await asyncio.gather(*relays, return_exceptions=True)
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
