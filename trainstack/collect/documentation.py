@@ -71,10 +71,11 @@ This AWS policy has exactly the required permissions. Without some of them, the 
 """
 
 
-def rights() -> list[str]:
+@functools.cache
+def rights() -> tuple[str, ...]:
     """All IAM actions of a collector. `sts:GetCallerIdentity` needs no permission."""
     service = functools.cache(botocore.session.get_session().get_service_model)
-    return sorted({right_of(one, service(one.service)) for one in tables("aws").queries.values()})
+    return tuple(sorted({right_of(one, service(one.service)) for one in tables("aws").queries.values()}))
 
 
 def document() -> str:
