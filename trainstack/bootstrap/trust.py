@@ -31,6 +31,11 @@ def environment(stack: str) -> str:
     return stack
 
 
+def variable(name: str, stack: str) -> str:
+    """The variable of the repository with the value of one stack, whose account or project may be its own."""
+    return f"{name}_{stack.upper().replace('-', '_')}"
+
+
 @dataclass(frozen=True)
 class AgencyRole:
     """A role of the agency's AWS account, which assumes the deployer with an external id."""

@@ -3,16 +3,22 @@
 from collections.abc import Iterator, Sequence
 
 from trainstack.bootstrap.stacks import BootstrapPlace
-from trainstack.bootstrap.trust import GITHUB, Pipeline, Trust, environment, prefix
+from trainstack.bootstrap.trust import GITHUB, Pipeline, Trust, environment, prefix, variable
 
 
-def variables(stacks: Sequence[str], identities: Sequence[str]) -> Iterator[str]:
+def variables(stacks: Sequence[str], identities: Sequence[str], backend: str, **more: str) -> Iterator[str]:
     """Variables of the rendered pipelines: `identities` are deployers of the stacks, then the two readers."""
     *deployers, preview, nightly = identities
-    for stack, one in zip(stacks, deployers, strict=True):
-        yield f"Variable of the environment {environment(stack)}: TRAINSTACK_DEPLOY_IDENTITY={one}"
-    yield f"Variable of the repository: TRAINSTACK_PREVIEW_IDENTITY={preview}"
-    yield f"Variable of the repository: TRAINSTACK_NIGHTLY_IDENTITY={nightly}"
+    values = {
+        "PULUMI_BACKEND_URL": backend,
+        "TRAINSTACK_PREVIEW_IDENTITY": preview,
+        "TRAINSTACK_NIGHTLY_IDENTITY": nightly,
+        **more,
+    }
+    for stack, deployer in zip(stacks, deployers, strict=True):
+        yield f"Variable of the environment {environment(stack)}: TRAINSTACK_DEPLOY_IDENTITY={deployer}"
+        for name, value in values.items():
+            yield f"Variable of the repository: {variable(name, stack)}={value}"
 
 
 def of(place: BootstrapPlace, trust: Trust, *, examples: Sequence[str], separable: bool) -> Iterator[str]:

@@ -18,6 +18,13 @@ from trainstack.preflight.gcp.permissions import permissions
 
 STACKS = ("small-gcp", "dev-gcp")
 MEMBER = ("--agency-member", "group:ops@agency.com")
+_GCLOUD = """\
+#!/bin/sh
+echo "$*" >> {calls}
+case "$*" in
+  "projects describe "*) echo 42 ;;
+esac
+"""
 _LEAST = 15
 """Commands of every script, at least."""
 
@@ -41,6 +48,16 @@ def commands(script: str) -> list[list[str]]:
 
 def values(words: list[str], flag: str) -> list[str]:
     return [word.partition("=")[2] for word in words if word.startswith(f"{flag}=")]
+
+
+def applied(script: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """The script with a gcloud that has everything and records its calls in `calls.txt`."""
+    program = tmp_path / "bin" / "gcloud"
+    program.parent.mkdir()
+    program.write_text(_GCLOUD.format(calls=tmp_path / "calls.txt"))
+    program.chmod(0o755)
+    env = {"PATH": f"{program.parent}:/usr/bin:/bin"}
+    return subprocess.run(["sh"], input=script, capture_output=True, text=True, env=env, check=False)
 
 
 @pytest.mark.parametrize("trust", [MEMBER, GITHUB, GITLAB], ids=["member", "github", "gitlab"])
@@ -184,3 +201,16 @@ def test_a_deployer_has_the_permissions_of_its_stack_and_the_state_is_kept(
     assert values(created, "--default-encryption-key")
     updates = [words for words in script if words[1:4] == ["storage", "buckets", "update"]]
     assert any("--versioning" in words for words in updates)
+
+
+def test_the_provider_with_the_number_of_the_project_is_printed_when_the_setup_is_applied(
+    tmp_path: Path,
+) -> None:
+    made = folder(tmp_path, "small-gcp")
+    done = applied(printed(made, *GITHUB), tmp_path)
+    pool = "locations/global/workloadIdentityPools/trainstack-acme"
+    name = "TRAINSTACK_IDENTITY_PROVIDER_SMALL_GCP"
+    assert (done.returncode, done.stdout) == (0, f"{name}=projects/42/{pool}/providers/pipeline\n")
+    outputs = json.loads(printed(made, *GITHUB, "--form", "terraform"))["output"]
+    assert outputs[name] == {"value": "${google_iam_workload_identity_pool_provider.pipeline.name}"}
+    assert name not in printed(made, *MEMBER)

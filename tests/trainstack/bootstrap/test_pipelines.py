@@ -1,6 +1,7 @@
 """Rendered pipelines log in with tokens that the printed trust accepts."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,10 @@ from trainstack.stamp.folder import write
 
 STACKS = ("acme-dev", "acme-prod")
 DEPLOY, CI = ".github/workflows/trainstack.yml", ".gitlab-ci.yml"
+NIGHTLY = ".github/workflows/nightly.yml"
+OTHERS = {"aws": ("123456789012", "444455556666"), "gcp": ("example-ml-jobs", "acme-ml-prod")}
+"""Accounts or projects: that of every stack of a new client, and another one."""
+ABOUT_PROGRAM = {"TRAINSTACK_PACKAGE", "TRAINSTACK_RUNNER", "TRAINSTACK_TOKEN", "TRAINSTACK_COMMENT_TOKEN"}
 ACTION_AUDIENCE = "sts.amazonaws.com"
 """Of aws-actions/configure-aws-credentials, unless its input `audience` is set."""
 
@@ -97,3 +102,36 @@ def test_google_cloud_accepts_the_subjects_of_the_environments(tmp_path: Path) -
         assert f"'{subject}'" in provider["attribute_condition"]
         member = resources["google_service_account_iam_member"][f"deployer-{stack}"]["member"]
         assert member.endswith(f"/subject/{subject}")
+
+
+def variables(made: Path, stack: str, words: tuple[str, ...]) -> dict[str, str]:
+    """Variables of pipelines in the notes of one place, by name."""
+    notes = json.loads(printed(made, "-s", stack, *words, "--format", "json"))["notes"]
+    found = [
+        re.match(r"Variable of the (?:repository|environment [\w-]+): (\w+)=(\S+)", one) for one in notes
+    ]
+    return {one[1]: one[2] for one in found if one}
+
+
+@pytest.mark.parametrize(("files", "words"), [((DEPLOY, NIGHTLY), GITHUB), ((CI,), GITLAB)], ids=["gh", "gl"])
+@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+def test_pipelines_read_the_variables_that_are_printed_also_of_an_account_per_environment(
+    cloud: str, files: tuple[str, ...], words: tuple[str, ...], tmp_path: Path
+) -> None:
+    made = tmp_path / "acme"
+    write(texts(cloud), made)
+    shared = variables(made, "acme-dev", words)
+    read = set(
+        re.findall(r"TRAINSTACK_[A-Z_]+|PULUMI_BACKEND_URL\w*", "".join(texts(cloud)[one] for one in files))
+    )
+    defaults = {re.sub("_ACME_(DEV|PROD)$", "", one) for one in shared} - {"TRAINSTACK_DEPLOY_IDENTITY"}
+    assert shared.keys() == read - defaults - ABOUT_PROGRAM
+    prod = made / "Pulumi.acme-prod.yaml"
+    prod.write_text(prod.read_text().replace(*OTHERS[cloud]))
+    apart = [variables(made, stack, words) for stack in STACKS]
+    repeated = apart[0].keys() & apart[1].keys()
+    assert repeated == {"TRAINSTACK_DEPLOY_IDENTITY"}, "of environments, which have their own"
+    assert apart[0].keys() | apart[1].keys() == shared.keys()
+    for place, found in zip(OTHERS[cloud], apart, strict=True):
+        of_place = [value for name, value in found.items() if "PROVIDER" not in name]
+        assert [value for value in of_place if place not in value] == []

@@ -49,7 +49,7 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
     examples = [place.name] if place.name == _EXAMPLE else []
     if isinstance(trust, Pipeline):
         arns = [f"arn:aws:iam::{place.name}:role/{one.name}" for one in made.roles("")]
-        notes += warnings.variables([spec.name for spec in place.specs], arns)
+        notes += warnings.variables([spec.name for spec in place.specs], arns, uri)
     notes += warnings.of(place, trust, examples=examples, separable=False)
     notes += _administrators(made)
     notes += [

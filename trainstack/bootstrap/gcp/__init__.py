@@ -3,7 +3,7 @@
 from trainstack.bootstrap import warnings
 from trainstack.bootstrap.gcp import gcloud
 from trainstack.bootstrap.gcp import terraform as terraform_file
-from trainstack.bootstrap.gcp.project import project
+from trainstack.bootstrap.gcp.project import PROVIDER, project
 from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.bootstrap.trust import Pipeline, Trust
 
@@ -23,11 +23,15 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
     values = [place.name, *made.billing_accounts]
     examples = [one for one in values if one in _EXAMPLES]
     emails = [made.email(one.account) for one in made.identities()]
-    named = isinstance(trust, Pipeline)
+    stacks, uri, number = [spec.name for spec in place.specs], f"gs://{made.bucket}", made.provider("NUMBER")
+    variables: list[str] = []
+    if isinstance(trust, Pipeline):
+        variables += warnings.variables(stacks, emails, uri, **{PROVIDER: number})
+        variables += ["NUMBER is that of the project: the file prints these values when it is applied."]
     return text, [
-        *(warnings.variables([spec.name for spec in place.specs], emails) if named else ()),
+        *variables,
         *warnings.of(place, trust, examples=examples, separable=True),
         f"The administrator of project {place.name} applies it: {steps}",
-        f"State: pulumi login gs://{made.bucket}; new stacks: pulumi stack init NAME "
+        f"State: pulumi login {uri}; new stacks: pulumi stack init NAME "
         f"--secrets-provider 'gcpkms://{made.key}'",
     ]

@@ -143,8 +143,7 @@ def _provider(
 ) -> Iterator[Answer]:
     """The pool accepts tokens of the repository alone, with the subjects that the deployer trusts."""
     method = "iam.projects.locations.workloadIdentityPools.providers.get"
-    path = f"{project.path}/locations/global/workloadIdentityPools/{names.pool}/providers/pipeline"
-    found = project.asked(method, name=path)
+    found = project.asked(method, name=names.provider(project.on.project))
     command = (
         f"gcloud iam workload-identity-pools providers update-oidc pipeline --project={project.on.project} "
         f"--location=global --workload-identity-pool={names.pool} "

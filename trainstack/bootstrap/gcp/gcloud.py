@@ -8,11 +8,12 @@ from trainstack.bootstrap.gcp.project import (
     CATEGORY,
     KEY,
     KEY_RING,
+    PROVIDER,
     GcpProject,
     Identity,
     principal,
 )
-from trainstack.bootstrap.trust import Pipeline
+from trainstack.bootstrap.trust import Pipeline, variable
 
 _HEAD = """\
 #!/bin/sh
@@ -56,6 +57,10 @@ def _lines(project: GcpProject) -> Iterator[str]:
             "essential-contacts", "create", f"--email={address}", "--language=en",
             f"--notification-categories={CATEGORY}", here,
         )  # fmt: skip
+    if isinstance(project.trust, Pipeline):
+        yield "\n# Variables of the repository with the number of the project."
+        for spec in project.place.specs:
+            yield f'echo "{variable(PROVIDER, spec.name)}={project.provider("$number")}"'
 
 
 def _federation(project: GcpProject, trust: Pipeline) -> Iterator[str]:

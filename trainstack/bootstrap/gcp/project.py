@@ -30,6 +30,8 @@ _READS = re.compile(r"\.(get|list|getIamPolicy)$")
 _COUNT = "serviceusage.services.use"
 _CONTENT = frozenset({"storage.objects.get"})
 """Reads of data, which previews and checks of a project do without."""
+PROVIDER = "TRAINSTACK_IDENTITY_PROVIDER"
+"""Variable of pipelines: where their tokens are accepted; its value has the number of the project."""
 KEY_RING, KEY = "trainstack", "state"
 CATEGORY = "billing"
 """Notifications of the budget contact (Essential Contacts API, NotificationCategory)."""
@@ -83,6 +85,10 @@ class ProjectNames:
     def pool(self) -> str:
         """The workload identity pool, of 4 to 32 characters."""
         return sanitize(f"trainstack-{self.client}", max_length=32)
+
+    def provider(self, project: str) -> str:
+        """The provider of the pool; `project` is the project's id or number."""
+        return f"projects/{project}/locations/global/workloadIdentityPools/{self.pool}/providers/pipeline"
 
     def deployer(self, spec: StackSpec) -> str:
         """The id of a stack's service account, of 6 to 30 characters."""

@@ -9,11 +9,12 @@ from trainstack.bootstrap.gcp.project import (
     KEY,
     KEY_RING,
     KEY_ROLE,
+    PROVIDER,
     GcpProject,
     Identity,
     principal,
 )
-from trainstack.bootstrap.trust import Pipeline
+from trainstack.bootstrap.trust import Pipeline, variable
 
 _KEPT = {"prevent_destroy": True}
 Resources = dict[str, dict[str, Any]]
@@ -22,7 +23,7 @@ Resources = dict[str, dict[str, Any]]
 def render(project: GcpProject) -> str:
     """The file, for `main.tf.json`."""
     name, region = project.place.name, project.place.region
-    resources = _state(project)
+    resources, outputs = _state(project), {"backend": {"value": f"gs://{project.bucket}"}}
     resources["google_project_service"] = {
         api.partition(".")[0]: {"project": name, "service": api, "disable_on_destroy": False}
         for api in project.apis
@@ -39,6 +40,10 @@ def render(project: GcpProject) -> str:
     }
     if isinstance(project.trust, Pipeline):
         resources |= _federation(project, project.trust)
+        name_of_provider = "${google_iam_workload_identity_pool_provider.pipeline.name}"
+        outputs |= {
+            variable(PROVIDER, spec.name): {"value": name_of_provider} for spec in project.place.specs
+        }
     for one in project.identities():
         for kind, made in _identity(project, one).items():
             resources.setdefault(kind, {}).update(made)
@@ -53,7 +58,7 @@ def render(project: GcpProject) -> str:
             "google_storage_project_service_account": {"agent": {"project": name}},
         },
         "resource": resources,
-        "output": {"backend": {"value": f"gs://{project.bucket}"}},
+        "output": outputs,
     }
     return json.dumps(found, indent=1) + "\n"
 
