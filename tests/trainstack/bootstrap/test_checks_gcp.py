@@ -20,6 +20,7 @@ CONTACTS = "essentialcontacts.projects.contacts.list"
 NAME = f"trainstack-acme-{ID}"
 BUCKET_MADE: dict[str, Any] = {
     "name": NAME,
+    "projectNumber": NUMBER,
     "encryption": {"defaultKmsKeyName": "k"},
     "versioning": {"enabled": True},
     "iamConfiguration": {"publicAccessPrevention": "enforced", "uniformBucketLevelAccess": {"enabled": True}},
@@ -74,6 +75,7 @@ def test_the_bucket_that_bootstrap_makes_is_ready() -> None:
     assert one(BUCKET, {GET: BUCKET_MADE}).state is State.READY
     assert one(BUCKET, {GET: ABSENT}).state is State.SHORT
     assert one(BUCKET, {GET: DENIED}).state is State.UNKNOWN
+    assert one(BUCKET, {GET: {**BUCKET_MADE, "projectNumber": "666"}}).state is State.SHORT
     (elsewhere,) = asked(BUCKET, {}, backend="file:///state")
     assert elsewhere.state is State.NOTE
 

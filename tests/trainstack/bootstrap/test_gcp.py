@@ -23,6 +23,8 @@ _GCLOUD = """\
 echo "$*" >> {calls}
 case "$*" in
   "projects describe "*) echo 42 ;;
+  "storage buckets list "*) echo {bucket} ;;
+  "storage buckets create "*) exit 1 ;;
 esac
 """
 _LEAST = 15
@@ -50,11 +52,14 @@ def values(words: list[str], flag: str) -> list[str]:
     return [word.partition("=")[2] for word in words if word.startswith(f"{flag}=")]
 
 
-def applied(script: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """The script with a gcloud that has everything and records its calls in `calls.txt`."""
+def applied(script: str, tmp_path: Path, bucket: str) -> subprocess.CompletedProcess[str]:
+    """The script with a gcloud that records its calls in `calls.txt`.
+
+    It finds everything, also in other projects, makes no bucket, and lists one as the project's own.
+    """
     program = tmp_path / "bin" / "gcloud"
     program.parent.mkdir()
-    program.write_text(_GCLOUD.format(calls=tmp_path / "calls.txt"))
+    program.write_text(_GCLOUD.format(calls=tmp_path / "calls.txt", bucket=bucket))
     program.chmod(0o755)
     env = {"PATH": f"{program.parent}:/usr/bin:/bin"}
     return subprocess.run(["sh"], input=script, capture_output=True, text=True, env=env, check=False)
@@ -207,10 +212,19 @@ def test_the_provider_with_the_number_of_the_project_is_printed_when_the_setup_i
     tmp_path: Path,
 ) -> None:
     made = folder(tmp_path, "small-gcp")
-    done = applied(printed(made, *GITHUB), tmp_path)
+    done = applied(printed(made, *GITHUB), tmp_path, "trainstack-acme-example-ml-jobs")
     pool = "locations/global/workloadIdentityPools/trainstack-acme"
     name = "TRAINSTACK_IDENTITY_PROVIDER_SMALL_GCP"
     assert (done.returncode, done.stdout) == (0, f"{name}=projects/42/{pool}/providers/pipeline\n")
     outputs = json.loads(printed(made, *GITHUB, "--form", "terraform"))["output"]
     assert outputs[name] == {"value": "${google_iam_workload_identity_pool_provider.pipeline.name}"}
     assert name not in printed(made, *MEMBER)
+
+
+def test_a_bucket_of_another_project_is_not_adopted(tmp_path: Path) -> None:
+    """Names of buckets are of all customers, and this one can be guessed."""
+    script = printed(folder(tmp_path, "small-gcp"), *GITHUB)
+    assert applied(script, tmp_path, "trainstack-other").returncode != 0
+    calls = (tmp_path / "calls.txt").read_text().splitlines()
+    assert calls[-1].startswith("storage buckets create gs://trainstack-acme-")
+    assert not any("buckets update" in one or "add-iam-policy-binding" in one for one in calls)

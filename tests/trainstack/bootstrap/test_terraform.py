@@ -90,6 +90,43 @@ def test_arguments_are_those_of_the_provider_and_references_are_declared(
             assert name in document["data"][kind], text
 
 
+APIS = {
+    "data.google_storage_project_service_account": "storage",
+    "google_essential_contacts_contact": "essentialcontacts",
+    "google_iam_workload_identity_pool": "iam",
+    "google_kms_key_ring": "cloudkms",
+    "google_project_iam_custom_role": "iam",
+    "google_project_iam_member": "cloudresourcemanager",
+    "google_service_account": "iam",
+    "google_storage_bucket": "storage",
+}
+"""The API of what is created first of each service."""
+
+
+def test_resources_of_a_new_project_wait_for_their_apis(tmp_path: Path) -> None:
+    document = file("small-gcp", GITHUB, tmp_path)
+    data = {f"data.{kind}": made for kind, made in document["data"].items()}
+    waits = {
+        f"{kind}.{name}": {
+            *arguments.get("depends_on", ()),
+            *(
+                one
+                for text in _texts(arguments)
+                for one in re.findall(r"\$\{((?:data\.)?\w+\.[\w-]+)\.", text)
+            ),
+        }
+        for kind, made in {**document["resource"], **data}.items()
+        for name, arguments in made.items()
+    }
+
+    def all_of(one: str) -> set[str]:
+        return {one}.union(*map(all_of, waits.get(one, ())))
+
+    for kind, api in APIS.items():
+        for one in (one for one in waits if one.startswith(f"{kind}.")):
+            assert f"google_project_service.{api}" in all_of(one), one
+
+
 def test_providers_that_require_thumbprints_are_refused(tmp_path: Path) -> None:
     document = file("dev-aws", GITHUB, tmp_path)
     assert "thumbprint_list" not in document["resource"]["aws_iam_openid_connect_provider"]["pipeline"]

@@ -51,6 +51,11 @@ def _bucket(setup: ClientSetup, project: Project) -> Iterator[Answer]:
     if found is None:
         yield Answer(BUCKET, State.SHORT, f"the bucket {bucket} does not exist", _apply(setup, project))
         return
+    if found["projectNumber"] != project.number:
+        text = f"{bucket} is of the project {found['projectNumber']}, not of {project.on.project}"
+        fix = f"pulumi login with a bucket of your own; --skip {BUCKET} if that project is yours."
+        yield Answer(BUCKET, State.SHORT, text, fix)
+        return
     access = found.get("iamConfiguration") or {}
     uniform = (access.get("uniformBucketLevelAccess") or {}).get("enabled")
     missing = {

@@ -44,7 +44,11 @@ def _lines(project: GcpProject) -> Iterator[str]:
     bucket = f"gs://{project.bucket}"
     protected = ("--uniform-bucket-level-access", "--public-access-prevention")
     encrypted = f"--default-encryption-key={project.key}"
-    yield _made(("storage", "buckets"), bucket, (here,), (f"--location={region}", *protected, encrypted))
+    # `describe` finds buckets of other projects, too: names are of all customers.
+    own = _command("storage", "buckets", "list", here, "--format=value(name)")
+    yield f"{own} | grep -Fqx {project.bucket} || " + _command(
+        "storage", "buckets", "create", bucket, here, f"--location={region}", *protected, encrypted
+    )
     yield _command("storage", "buckets", "update", bucket, "--versioning", *protected)
     if isinstance(project.trust, Pipeline):
         yield from _federation(project, project.trust)

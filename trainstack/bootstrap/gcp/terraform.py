@@ -34,7 +34,7 @@ def render(project: GcpProject) -> str:
             "email": address,
             "language_tag": "en",
             "notification_category_subscriptions": [CATEGORY.upper()],
-            "depends_on": ["google_project_service.essentialcontacts"],
+            **_after("essentialcontacts"),
         }
         for number, address in enumerate(project.place.emails, 1)
     }
@@ -54,8 +54,7 @@ def render(project: GcpProject) -> str:
         },
         "provider": {"google": {"project": name, "region": region}},
         "data": {
-            "google_project": {"here": {"project_id": name}},
-            "google_storage_project_service_account": {"agent": {"project": name}},
+            "google_storage_project_service_account": {"agent": {"project": name, **_after("storage")}},
         },
         "resource": resources,
         "output": outputs,
@@ -82,7 +81,7 @@ def _state(project: GcpProject) -> Resources:
         "project": name,
         "name": KEY_RING,
         "location": region,
-        "depends_on": ["google_project_service.cloudkms"],
+        **_after("cloudkms"),
     }
     state = {
         "name": KEY,
@@ -101,7 +100,7 @@ def _state(project: GcpProject) -> Resources:
 
 
 def _federation(project: GcpProject, trust: Pipeline) -> Resources:
-    pool = {"project": project.place.name, "workload_identity_pool_id": project.pool}
+    pool = {"project": project.place.name, "workload_identity_pool_id": project.pool, **_after("iam")}
     pool_id = "${google_iam_workload_identity_pool.pipeline.workload_identity_pool_id}"
     provider = {
         "project": project.place.name,
@@ -124,10 +123,12 @@ def _identity(project: GcpProject, one: Identity) -> Resources:
     pool = "principal://iam.googleapis.com/${google_iam_workload_identity_pool.pipeline.name}"
     key, bucket = "${google_kms_crypto_key.state.id}", "${google_storage_bucket.state.name}"
     role = {
-        "project": name, "role_id": one.role, "title": one.title, "permissions": one.permissions
+        "project": name, "role_id": one.role, "title": one.title, "permissions": one.permissions,
+        **_after("iam"),
     }  # fmt: skip
     granted = {
-        "project": name, "role": f"${{google_project_iam_custom_role.{word}.id}}", "member": member
+        "project": name, "role": f"${{google_project_iam_custom_role.{word}.id}}", "member": member,
+        **_after("cloudresourcemanager"),
     }  # fmt: skip
     used = {
         _numbered(word, number): {
@@ -143,7 +144,9 @@ def _identity(project: GcpProject, one: Identity) -> Resources:
             {"condition": {"title": "Own objects", "expression": condition}} if condition else {}
         )
     return {
-        "google_service_account": {word: {"project": name, "account_id": word, "display_name": one.title}},
+        "google_service_account": {
+            word: {"project": name, "account_id": word, "display_name": one.title, **_after("iam")}
+        },
         "google_project_iam_custom_role": {word: role},
         "google_project_iam_member": {word: granted},
         "google_billing_account_iam_member": {
@@ -154,6 +157,11 @@ def _identity(project: GcpProject, one: Identity) -> Resources:
         "google_kms_crypto_key_iam_member": {word: {"crypto_key_id": key, "role": one.key, "member": member}},
         "google_service_account_iam_member": used,
     }
+
+
+def _after(api: str) -> dict[str, list[str]]:
+    """Creation after an API is enabled: a new project has few."""
+    return {"depends_on": [f"google_project_service.{api}"]}
 
 
 def _numbered(word: str, number: int) -> str:
