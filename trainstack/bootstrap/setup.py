@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from trainstack.bootstrap.stacks import client_name
-from trainstack.bootstrap.trust import GITHUB, GITLAB, Pipeline, github_path, prefix
+from trainstack.bootstrap.trust import GITHUB, GITLAB, Pipeline, environment, github_path, prefix, rules
 from trainstack.preflight.answers import Answer, State
 
 _FILES: Final = {GITHUB: ".github/workflows/trainstack.yml", GITLAB: ".gitlab-ci.yml"}
@@ -20,6 +20,17 @@ _REMOTE = re.compile(
 )
 _SECONDS = 10
 """Of git, and of a request to GitHub."""
+_REVIEWERS: Final = "required_reviewers"
+
+
+def _output(command: str) -> str:
+    try:
+        run = subprocess.run(
+            shlex.split(command), capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return run.stdout.strip()
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,8 @@ class ClientSetup:
     """True if GitHub reported the form of the repository's subjects, with or without ids."""
     ids: str = ""
     """The repository with its ids, `OWNER@ID/REPOSITORY@ID`, where a pipeline of GitHub names them."""
+    asked: Callable[[str], str] = _output
+    """The output of a command of GitHub's CLI; empty without an answer."""
 
     def trusted_as(self, subjects: Iterable[str]) -> Pipeline | None:
         """The pipeline; in a form that is unknown, that of the trusted subjects of the repository."""
@@ -47,8 +60,13 @@ class ClientSetup:
                 return Pipeline(GITHUB, self.ids) if self.ids and "@" in trusted.repository else trusted
         return self.pipeline
 
-    def matched(self, check: str, trusted: str, pipeline: Pipeline) -> Answer:
-        """The answer of a check for conditions that are those of the pipeline."""
+    def matched(self, check: str, trusted: str, pipeline: Pipeline, stack: str) -> Answer:
+        """The answer of a check for conditions that are those of the pipeline of a stack."""
+        command = rules(pipeline.path, stack)
+        if self.form_known and pipeline.by_environment and _REVIEWERS not in self.asked(command):
+            text = f"{trusted}; no required reviewers of the environment {environment(stack)} are known"
+            fix = f"{command} must print {_REVIEWERS}; else a member who can push can deploy"
+            return Answer(check, State.NOTE, text, fix)
         if self.form_known:
             return Answer(check, State.READY, f"{trusted}, the subject of the pipeline")
         text = f"{trusted}; whether tokens of {pipeline.path} have this form is unknown"
@@ -82,18 +100,19 @@ def setup_of(
 ) -> ClientSetup:
     """The setup of a client's folder.
 
-    `remote` returns the address of its repository; `asked` how subjects of a repository of GitHub begin, or
+    `remote` returns the address of its repository; `asked` the output of a command of GitHub's CLI, or
     nothing without an answer.
     """
+    asked = asked or _output
     variables = os.environ if shell is None else shell
     pipeline, ids = _pipeline(folder, variables, remote or _origin), ""
     form_known = pipeline is None or pipeline.issuer != GITHUB
     if pipeline and not form_known:
-        named = github_path((asked or _prefix)(pipeline.repository))
+        named = github_path(asked(prefix(pipeline.repository)))
         if form_known := Pipeline(GITHUB, named).path == pipeline.path:
             pipeline = Pipeline(GITHUB, named)
         ids = _with_ids(variables)
-    return ClientSetup(client_name(folder), pipeline, _backend(variables), form_known, ids)
+    return ClientSetup(client_name(folder), pipeline, _backend(variables), form_known, ids, asked)
 
 
 def _with_ids(shell: Mapping[str, str]) -> str:
@@ -116,19 +135,7 @@ def _pipeline(folder: Path, shell: Mapping[str, str], remote: Callable[[Path], s
 
 
 def _origin(folder: Path) -> str:
-    return _output(["git", "-C", str(folder), "remote", "get-url", "origin"])
-
-
-def _prefix(path: str) -> str:
-    return _output(shlex.split(prefix(path)))
-
-
-def _output(command: list[str]) -> str:
-    try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return run.stdout.strip()
+    return _output(f"git -C {shlex.quote(str(folder))} remote get-url origin")
 
 
 def _backend(shell: Mapping[str, str]) -> str:

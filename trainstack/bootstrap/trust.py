@@ -155,6 +155,14 @@ def prefix(path: str) -> str:
     return f"gh api repos/{path}/actions/oidc/customization/sub --jq .sub_claim_prefix"
 
 
+def rules(path: str, stack: str) -> str:
+    """The command that prints the types of the protection rules of a stack's environment, one a line.
+
+    Source: GitHub REST API, "Get an environment".
+    """
+    return f"gh api repos/{path}/environments/{environment(stack)} --jq '.protection_rules[].type'"
+
+
 def github_path(text: str) -> str:
     """The path in what this command prints; empty for a form that bootstrap does not print."""
     found = text.strip().removeprefix("repo:")

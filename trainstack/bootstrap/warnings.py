@@ -31,10 +31,16 @@ def of(place: BootstrapPlace, trust: Trust, *, examples: Sequence[str], separabl
     if left:
         yield f"Examples of the shipped stack files are still in: {', '.join(left)}. Replace them first."
     if isinstance(trust, Pipeline) and trust.issuer == GITHUB:
+        stacks = [environment(spec.name) for spec in place.specs]
         yield (
             f"`{prefix(trust.path)}` must print repo:{trust.repository}, or no pipeline can log in. Subjects "
             "of repositories that were created, renamed or transferred since 2026-07-15 have ids: --github "
             f"OWNER@ID/REPOSITORY@ID, by `gh api repos/{trust.path} --jq '.owner.id,.id'`."
+        )
+        yield (
+            f"Approvals are required reviewers of the environments {', '.join(stacks)}: GitHub has them for "
+            "public repositories, and for private ones with GitHub Enterprise. Without them a member who can "
+            f"push can deploy: limit the environments to the branch {trust.branch}, and protect it."
         )
     if isinstance(trust, Pipeline) and not trust.by_environment and not separable:
         yield (

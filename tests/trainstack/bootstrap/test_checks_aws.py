@@ -54,10 +54,15 @@ def denied(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def asked(
-    check: str, pipeline: Pipeline | None = None, backend: str = "", form_known: bool = True, **answers: Any
+    check: str,
+    pipeline: Pipeline | None = None,
+    backend: str = "",
+    form_known: bool = True,
+    rules: str = "branch_policy\nrequired_reviewers",
+    **answers: Any,
 ) -> tuple[list[Answer], Answering]:
     cloud = Answering(**{**MADE, "simulate_principal_policy": allowed, **answers})
-    made = checks_of(ClientSetup("acme", pipeline, backend, form_known))[check]
+    made = checks_of(ClientSetup("acme", pipeline, backend, form_known, asked=lambda _: rules))[check]
     return list(answered(check, made, account(cloud))), cloud
 
 
@@ -135,6 +140,9 @@ def test_the_trust_is_compared_with_the_subject_of_the_pipeline(pipeline: Pipeli
     (other,) = federated(ACCOUNT, pipeline, (pipeline.subject("x").replace("acme", "evil"),))["Statement"]
     (wide,) = federated(ACCOUNT, pipeline, (f"{pipeline.subject(STACK)}*",))["Statement"]
     assert one(TRUST, pipeline, get_role=role(right)).state is State.READY
+    for rules in ("branch_policy", ""):
+        (open_to_all,), _ = asked(TRUST, pipeline, rules=rules, get_role=role(right))
+        assert open_to_all.state is (State.READY if pipeline is LAB else State.NOTE), "without an approval"
     for wrong in (other, wide, {**right, "Condition": {}}):
         found = one(TRUST, pipeline, get_role=role(wrong))
         assert found.state is State.SHORT

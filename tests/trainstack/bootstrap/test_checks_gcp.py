@@ -41,8 +41,9 @@ def asked(
     backend: str = "",
     *,
     form_known: bool = True,
+    rules: str = "branch_policy\nrequired_reviewers",
 ) -> list[Answer]:
-    made = checks_of(ClientSetup("acme", pipeline, backend, form_known))[check]
+    made = checks_of(ClientSetup("acme", pipeline, backend, form_known, asked=lambda _: rules))[check]
     return list(answered(check, made, project(Google(said))))
 
 
@@ -104,6 +105,8 @@ def test_a_bucket_without_a_part_names_the_command(change: dict[str, Any], optio
 def test_the_trust_is_compared_with_the_subject_of_the_pipeline(pipeline: Pipeline) -> None:
     right = {POLICY: bound(FEDERATED, subject(pipeline)), PROVIDER: provider(pipeline)}
     assert one(TRUST, right, pipeline).state is State.READY
+    (unapproved,) = asked(TRUST, right, pipeline, rules="")
+    assert unapproved.state is (State.NOTE if pipeline.by_environment else State.READY)
     wrong = {**right, POLICY: bound(FEDERATED, subject(pipeline).replace("acme", "evil"))}
     answers = asked(TRUST, wrong, pipeline)
     assert [answer.state for answer in answers] == [State.SHORT, State.SHORT]

@@ -52,7 +52,7 @@ def test_the_form_of_subjects_is_asked_of_github(
     prefix: str, pipeline: Pipeline, known: bool, tmp_path: Path
 ) -> None:
     remote = "git@github.com:acme/stacks.git"
-    found = setup_of(client(tmp_path), {}, lambda _: remote, {"acme/stacks": prefix}.__getitem__)
+    found = setup_of(client(tmp_path), {}, lambda _: remote, lambda _: prefix)
     assert (found.pipeline, found.form_known) == (pipeline, known)
     assert setup_of(client(tmp_path), {}, lambda _: "git@gitlab.com:acme/ml/stacks.git").form_known
 

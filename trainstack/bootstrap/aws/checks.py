@@ -169,7 +169,7 @@ def _judged_subject(setup: ClientSetup, account: Account, role: str, statement: 
     wanted = federated(account.on.account_id, pipeline, (subject,))
     (own,) = wanted["Statement"]
     if _plain(own["Condition"]) == _plain(condition) and own["Principal"] == statement.get("Principal"):
-        yield setup.matched(TRUST, f"{role} trusts {shown}", pipeline)
+        yield setup.matched(TRUST, f"{role} trusts {shown}", pipeline, account.spec.name)
         return
     text = f"{role} trusts {shown} with other conditions than {subject}, the subject of the pipeline"
     document = shlex.quote(json.dumps(wanted))

@@ -177,7 +177,7 @@ def _provider(
         fix = f"{command}--attribute-mapping={shlex.quote(mapping)}"
         yield Answer(TRUST, State.SHORT, f"{names.pool} maps other claims", fix)
     else:
-        yield setup.matched(TRUST, ready, pipeline)
+        yield setup.matched(TRUST, ready, pipeline, project.spec.name)
 
 
 def _contacts(setup: ClientSetup, project: Project) -> Iterator[Answer]:
