@@ -1,7 +1,8 @@
 """Protocol of the rehearsal daemon: one JSON object per line over a private socket.
 
-`{"op": "serve", "package": "aws", "environment": {...}, "engine": pid}` -> `{"port": n}`; the server lives as
-long as the connection. `{"op": "status"}` -> `{"resources": {...}, "workloads": [...], "engines": n}`.
+`{"op": "serve", "package": "aws", "environment": {...}, "engine": pid, "folder": path}` -> `{"port": n}`; the
+server lives as long as the connection. Relative paths of assets begin in the folder.
+`{"op": "status"}` -> `{"resources": {...}, "workloads": [...], "engines": n}`.
 `{"op": "recover", "urns": [...]}` -> `{"taken_back": [ids]}`: cancels requests of killed engines, and
 deletes what interrupted creates left behind.
 `{"op": "drift", "urn": text, "values": {path: value}}` and `{"op": "delete", "urn": text}` change a

@@ -24,6 +24,7 @@ def main(package: str, home: str) -> int:
         "op": "serve",
         "package": package,
         "engine": engine,
+        "folder": str(Path.cwd()),
         "environment": {name: os.environ[name] for name in isolation.SETTINGS if name in os.environ},
     }
     try:

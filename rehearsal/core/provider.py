@@ -25,7 +25,7 @@ from rehearsal.core.model import (
     RefusalError,
 )
 from rehearsal.core.packages import PACKAGES
-from rehearsal.core.wire import from_struct, to_struct
+from rehearsal.core.wire import from_struct, located, to_struct
 
 _LOG = logging.getLogger("rehearsal")
 _SEVERITIES = {
@@ -69,10 +69,12 @@ def _guarded(method: _Method[_Request, _Response]) -> _Method[_Request, _Respons
 
 
 class Provider(provider_pb2_grpc.ResourceProviderServicer):
-    """One configured provider of one engine. `environment` is that of the engine's plugin process."""
+    """One configured provider of one engine. `environment` and `folder` are those of its plugin process."""
 
-    def __init__(self, cloud: EmulatedCloud, environment: Mapping[str, str], log_file: str) -> None:
-        self.log_file = log_file
+    def __init__(
+        self, cloud: EmulatedCloud, environment: Mapping[str, str], log_file: str, folder: str = ""
+    ) -> None:
+        self.log_file, self._folder = log_file, folder
         self._cloud, self._package = cloud, PACKAGES[cloud.package]
         self._environment = environment
         self._instance = ProviderInstance(cloud.package, self._defaults({}))
@@ -129,9 +131,13 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         known = {"id": identifier} if self._package.bridged else {}
         return to_struct({**outputs, **known})
 
+    def _given(self, properties: struct_pb2.Struct) -> Properties:
+        """Inputs of a resource; relative paths of assets begin in the folder of the program."""
+        return {name: located(value, self._folder) for name, value in from_struct(properties).items()}
+
     def _own(self, outputs: struct_pb2.Struct) -> Properties:
         """Outputs in the state of the engine, as the cloud returned them."""
-        found = from_struct(outputs)
+        found = self._given(outputs)
         if self._package.bridged:
             found.pop("id", None)
         return found
@@ -210,8 +216,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Check(self, request: pb.CheckRequest, context: ServicerContext) -> pb.CheckResponse:
         """Return the inputs with defaults, and all their problems."""
         call = self._call(request.urn, request.type, seed=request.randomSeed)
-        old = from_struct(request.olds) if request.olds.fields else None
-        given = from_struct(request.news)
+        old = self._given(request.olds) if request.olds.fields else None
+        given = self._given(request.news)
         inputs, found = self._cloud.check(call, old, given)
         failures = engine_messages.check_failures(found, given, call.name)
         return pb.CheckResponse(inputs=to_struct(inputs), failures=failures)
@@ -219,7 +225,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     @_guarded
     def Diff(self, request: pb.DiffRequest, context: ServicerContext) -> pb.DiffResponse:
         """Return the changes of an update."""
-        old, new = from_struct(request.old_inputs), from_struct(request.news)
+        old, new = self._given(request.old_inputs), self._given(request.news)
         call = self._call(request.urn, request.type)
         diff = self._cloud.diff(call, request.id, old, self._own(request.olds), new)
         return engine_messages.diff(diff, old, new)
@@ -228,7 +234,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Create(self, request: pb.CreateRequest, context: ServicerContext) -> pb.CreateResponse:
         """Create, or in a preview predict the outputs."""
         call = self._call(request.urn, request.type, request.timeout)
-        inputs = from_struct(request.properties)
+        inputs = self._given(request.properties)
         identifier, outputs = self._cloud.create(call, inputs, preview=request.preview)
         properties = self._with_id(identifier or UNKNOWN, outputs)
         return pb.CreateResponse(id=identifier, properties=properties)
@@ -237,7 +243,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Read(self, request: pb.ReadRequest, context: ServicerContext) -> pb.ReadResponse:
         """Return the present state of a resource; an empty response when it is gone."""
         call = replace(self._call(request.urn, request.type), remembered=self._own(request.properties))
-        found = self._cloud.read(call, request.id, from_struct(request.inputs))
+        found = self._cloud.read(call, request.id, self._given(request.inputs))
         if found is None:
             return pb.ReadResponse()
         inputs, outputs = found
@@ -251,7 +257,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             self._call(request.urn, request.type, request.timeout),
             request.id,
             self._own(request.olds),
-            from_struct(request.news),
+            self._given(request.news),
             preview=request.preview,
         )
         return pb.UpdateResponse(properties=self._with_id(request.id, outputs))

@@ -191,9 +191,7 @@ class Server:
             if message["op"] == "serve":
                 engine = int(message.get("engine", 0))
                 self._leases.give(lease, engine)
-                server, provider, port = self._serve(
-                    message["package"], message.get("environment", {}), engine
-                )
+                server, provider, port = self._serve(message, engine)
                 held.append((server, provider))
                 return {"port": port}
             if message["op"] in ("hold", "serving"):
@@ -252,9 +250,8 @@ class Server:
                     taken_back += [left] if left else []
         return {"taken_back": taken_back}
 
-    def _serve(
-        self, package: str, environment: dict[str, str], engine: int
-    ) -> tuple[grpc.Server, Provider, int]:
+    def _serve(self, message: dict[str, Any], engine: int) -> tuple[grpc.Server, Provider, int]:
+        package = str(message["package"])
         if package not in PACKAGES:
             raise ValueError(f"{package} is not emulated; emulated are {', '.join(PACKAGES)}")
         cloud, facts = self.cloud(package), PACKAGES[package]
@@ -267,7 +264,8 @@ class Server:
             if facts.limits:
                 cloud = _named(facts.limits)(cloud, self._state, self._home / "faults.json")
             cloud = FaultInjector(cloud, self._faults, engine)
-        provider = Provider(cloud, environment, str(self._home / control.LOG))
+        log = str(self._home / control.LOG)
+        provider = Provider(cloud, message.get("environment", {}), log, message.get("folder", ""))
         with self._lock:
             self._providers[provider] = engine
         server, port = loopback_server(_THREADS, package)

@@ -12,6 +12,8 @@ from rehearsal.core.schema import Property, ResourceSchema
 
 # Mark of an asset or archive inside plain JSON.
 SIGNATURE = "4dabf18193072939515e22adb298388d"
+# Beside the mark: the folder in which a relative path of the asset begins (`wire.located`).
+FOLDER = "folder"
 # Names that the SDK adds to every request; not properties of the cloud.
 _PLUMBING = frozenset({"__internal", "__defaults"})
 # (form, value, path) -> True if the value fits.

@@ -5,7 +5,7 @@ from typing import Any
 from google.protobuf import struct_pb2
 
 from rehearsal.core.model import UNKNOWN, Properties
-from rehearsal.core.validate import SIGNATURE
+from rehearsal.core.validate import FOLDER, SIGNATURE
 
 # The engine's markers; source: sdk/go/common/resource/{properties,sig}.go and plugin/rpc.go of Pulumi 3.259.
 UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -30,11 +30,26 @@ def from_struct(struct: struct_pb2.Struct) -> Properties:
     return {name: _from_value(value) for name, value in struct.fields.items()}
 
 
+def located(value: Any, folder: str) -> Any:
+    """Properties whose assets and archives also have the folder in which their relative paths begin.
+
+    The engine starts a plugin in the folder of the program, so that plugins find such paths themselves;
+    `to_struct` leaves the folder out again.
+    """
+    if isinstance(value, list):
+        return [located(item, folder) for item in value]
+    if not isinstance(value, dict):
+        return value
+    own = {FOLDER: folder} if SIGNATURE in value and value.get("path") else {}
+    return {name: located(item, folder) for name, item in value.items()} | own
+
+
 def to_struct(properties: Properties) -> struct_pb2.Struct:
     """A message's properties of plain Python."""
     struct = struct_pb2.Struct()
     for name, value in properties.items():
-        struct.fields[name].CopyFrom(_to_value(value))
+        if name != FOLDER or SIGNATURE not in properties:
+            struct.fields[name].CopyFrom(_to_value(value))
     return struct
 
 

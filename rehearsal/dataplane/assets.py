@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from rehearsal.core.validate import SIGNATURE
+from rehearsal.core.validate import FOLDER, SIGNATURE
 
 _ASSET = "c44067f5952c0a294b673a41bacd8c17"
 
@@ -31,7 +31,7 @@ def unpack(archive: Mapping[str, Any], folder: Path) -> None:
             else:
                 unpack(inside, place)
         return
-    path = Path(str(archive.get("path") or ""))
+    path = _path(archive)
     if not archive.get("path") or not path.exists():
         raise AssetError(f"the archive {archive.get('path') or archive.get('uri')} is not here any more")
     if path.is_dir():
@@ -74,13 +74,17 @@ def unpack_bytes(content: bytes, folder: Path) -> None:
 
 def _asset(asset: Mapping[str, Any]) -> bytes:
     if asset.get("path"):
-        path = Path(str(asset["path"]))
+        path = _path(asset)
         if not path.is_file():
             raise AssetError(f"the file {path} is not here any more")
         return path.read_bytes()
     if asset.get("uri"):
         raise AssetError(f"a rehearsal does not fetch {asset['uri']}")
     return str(asset.get("text") or "").encode()
+
+
+def _path(asset: Mapping[str, Any]) -> Path:
+    return Path(asset.get(FOLDER, ""), str(asset.get("path") or ""))
 
 
 def _within(folder: Path, name: str) -> Path:

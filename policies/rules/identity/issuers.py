@@ -33,9 +33,9 @@ class Issuer:
         """Return whether claims with this value, or beginning with it, are of one organization."""
         if not re.search(r"\w", value):
             return False
-        if not self.shared:
-            return claim != "iss"
         text = value if whole else value + _END
+        if not self.shared:
+            return claim != "iss" and not (claim == "sub" and _KIND.match(value) and not _NAMED.match(text))
         if claim == "sub":
             return re.match(self.subject, text) is not None
         if claim in self.parts:
@@ -43,9 +43,10 @@ class Issuer:
         return whole and claim in self.whole
 
 
+_GITHUB, _GITLAB = "token.actions.githubusercontent.com", "gitlab.com"
 _NAME, _STOP = rf"[^:/*?{_END}]+", "(?::|$)"
 _SHARED = {
-    "token.actions.githubusercontent.com": Issuer(
+    _GITHUB: Issuer(
         rf"(?:repo|repository|job_workflow_ref|workflow_ref):{_NAME}/"
         rf"|(?:repository_owner|(?:repository|repository_owner|enterprise|actor)_id|enterprise|actor)"
         rf":{_NAME}{_STOP}",
@@ -53,7 +54,7 @@ _SHARED = {
         | {"actor", "actor_id"},
         frozenset(("repository", "job_workflow_ref", "workflow_ref")),
     ),
-    "gitlab.com": Issuer(
+    _GITLAB: Issuer(
         rf"(?:project_path|namespace_path):{_NAME}[/:]",
         frozenset(("namespace_id", "project_id", "user_id", "user_login", "user_email")),
         frozenset(("namespace_path", "project_path", "ci_config_ref_uri")),
@@ -67,6 +68,9 @@ _SHARED = {
         rf"organization:{_NAME}:", frozenset(("organization_slug", "organization_id", "pipeline_id"))
     ),
 }
+# Servers of one's own (GitHub Enterprise Server, GitLab) write the same subjects: `repo:*` is everybody.
+_KIND = re.compile(r"(?:repo|repository|repository_owner|job_workflow_ref|project_path|namespace_path):")
+_NAMED = re.compile("|".join(_SHARED[host].subject for host in (_GITHUB, _GITLAB)))
 # Of a cluster: a namespace, which only its administrators create.
 _CLUSTER = Issuer(rf"system:serviceaccount:{_NAME}")
 _OWN = Issuer("", shared=False)

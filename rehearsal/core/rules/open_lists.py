@@ -94,8 +94,10 @@ def version(value: str, known: Iterable[str]) -> ListVerdict:
 
 
 def nearest(value: str, known: Sequence[str]) -> str:
-    """The known version that is nearest to a wrong one."""
-    return difflib.get_close_matches(value, known, n=1, cutoff=0)[0]
+    """The known version that is nearest to a wrong one: of its major version, if there is one."""
+    major = re.match(r"\D*\d+(?!\d)", value)
+    alike = [one for one in known if major and re.match(rf"{re.escape(major.group())}(?!\d)", one)]
+    return difflib.get_close_matches(value, alike or known, n=1, cutoff=0)[0]
 
 
 def _beginnings(value: str) -> list[str]:

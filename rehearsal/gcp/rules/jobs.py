@@ -6,6 +6,7 @@ from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.gcp import service_agents
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block
+from rehearsal.gcp.rules.keys import OF_PROJECTS, members
 
 _NOTEBOOK = "gcp:workbench/instance:Instance"
 _FUNCTION = "gcp:cloudfunctionsv2/function:Function"
@@ -109,15 +110,15 @@ def _triggered(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     if world.preview or not inputs.get("eventTrigger"):
         return
     email = service_agents.email("eventarc.googleapis.com", world.number)
-    wanted = {"role": "roles/eventarc.serviceAgent", "member": f"serviceAccount:{email}"}
-    grants = world.all("projects/iAMMember:IAMMember")
-    if not any(wanted.items() <= one.inputs.items() and world.effective(one) for one in grants):
+    role, member = "roles/eventarc.serviceAgent", f"serviceAccount:{email}"
+    grants = [one for token in OF_PROJECTS for one in world.all(token) if one.inputs.get("role") == role]
+    if not any(member in members(one.inputs) and world.effective(one) for one in grants):
         yield Violation(
             "eventTrigger",
             "Error creating function: googleapi: Error 400: Validation failed for trigger of "
             f"{inputs.get('name')}: Permission denied while using the Eventarc Service Agent. If you "
             "recently started to use Eventarc, it may take a few minutes before all necessary permissions "
             "are propagated to the Service Agent. Otherwise, verify that it has Eventarc Service Agent role.",
-            f"Give Eventarc's projects.ServiceIdentity {wanted['role']}, minutes before.",
+            f"Give Eventarc's projects.ServiceIdentity {role}, minutes before.",
             "failedPrecondition",
         )

@@ -74,7 +74,7 @@ _RULES = (
 )
 _MAY = ("roles/cloudkms.cryptoKeyEncrypterDecrypter", "roles/owner")
 _OF_KEYS = ("kms/cryptoKeyIAMMember:CryptoKeyIAMMember", "kms/cryptoKeyIAMBinding:CryptoKeyIAMBinding")
-_OF_PROJECTS = ("projects/iAMMember:IAMMember", "projects/iAMBinding:IAMBinding")
+OF_PROJECTS = ("projects/iAMMember:IAMMember", "projects/iAMBinding:IAMBinding")
 _STORAGE = (
     "Permission denied on Cloud KMS key. Please ensure that your Cloud Storage service account has been "
     "authorized to use this key."
@@ -106,11 +106,12 @@ def _broken(uses: tuple[tuple[str, str], ...], inputs: Properties, world: Projec
 
 def _granted(world: ProjectView, key: Record, member: str) -> bool:
     found = [one for token in _OF_KEYS for one in world.users(key, token)]
-    found += [one for token in _OF_PROJECTS for one in world.all(token)]
-    return any(one.inputs.get("role") in _MAY and member in _members(one.inputs) for one in found)
+    found += [one for token in OF_PROJECTS for one in world.all(token)]
+    return any(one.inputs.get("role") in _MAY and member in members(one.inputs) for one in found)
 
 
-def _members(inputs: Mapping[str, Any]) -> list[Any]:
+def members(inputs: Mapping[str, Any]) -> list[Any]:
+    """The members of a grant or binding, as far as they are known."""
     return [value for value in (inputs.get("member"), *items(inputs.get("members"))) if value is not UNKNOWN]
 
 

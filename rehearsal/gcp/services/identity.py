@@ -64,6 +64,7 @@ HOOKS: Mapping[str, Hooks[Site]] = {
     "serviceaccount/key:Key": Hooks(outputs=_key_outputs),
     "projects/serviceIdentity:ServiceIdentity": Hooks(outputs=_agent_outputs, created=_created),
     "projects/iAMMember:IAMMember": Hooks(created=_created),
+    "projects/iAMBinding:IAMBinding": Hooks(created=_created),
     "secretmanager/secret:Secret": Hooks(deleted=_secret_deleted),
     "secretmanager/secretVersion:SecretVersion": Hooks(outputs=_version_outputs),
 }

@@ -175,6 +175,14 @@ def test_policies_keep_to_the_grammar(aws: Driver, policy: Any, complaint: str) 
     assert complaint in aws.check("s3/bucketPolicy:BucketPolicy", bucket="b", policy=text)["policy"]
 
 
+def test_a_policy_names_the_identity_by_which_cloudfront_reads_a_bucket(aws: Driver) -> None:
+    identity = aws.create("cloudfront/originAccessIdentity:OriginAccessIdentity", comment="of a website")
+    bucket = aws.create("s3/bucket:Bucket", "b", bucket="pages")["id"]
+    reads = {"Effect": "Allow", "Action": "s3:GetObject", "Principal": {"AWS": identity["iamArn"]}}
+    policy = json.dumps({"Statement": [{**reads, "Resource": "arn:aws:s3:::pages/*"}]})
+    aws.create("s3/bucketPolicy:BucketPolicy", "p", bucket=bucket, policy=policy)
+
+
 def test_a_policy_names_only_roles_that_exist(aws: Driver) -> None:
     bucket = aws.create("s3/bucket:Bucket", "b", bucket="my-bucket")["id"]
     statement = {

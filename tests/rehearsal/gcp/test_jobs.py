@@ -64,3 +64,15 @@ def test_the_name_of_a_custom_role_is_free_again_and_no_two_have_it(google: Driv
         google.create("projects/iAMCustomRole:IAMCustomRole", "again", **role)
     google.delete("jobs")
     google.create("projects/iAMCustomRole:IAMCustomRole", "jobs", **role)
+
+
+def test_a_binding_of_the_role_lets_a_trigger_be_made_as_a_member_does(google: Driver) -> None:
+    (identity, member) = EVENTARC
+    google.create(identity[0], identity[1], **identity[2])
+    given = {name: value for name, value in member[2].items() if name != "member"}
+    trigger = {"eventType": "e"}
+    google.create("projects/iAMBinding:IAMBinding", "other", **given | {"members": ["user:ada@example.com"]})
+    with pytest.raises(RefusalError, match="Eventarc Service Agent"):
+        google.create(FUNCTION, "stop", name="stop", eventTrigger=trigger, **PLACE)
+    google.update("other", **given, members=["user:ada@example.com", member[2]["member"]])
+    google.create(FUNCTION, "stop", name="stop", eventTrigger=trigger, **PLACE)

@@ -66,6 +66,37 @@ def test_assertions_of_a_project_decide_and_are_reported(rehearsal: Rehearsal) -
     assert fingerprint(PROGRAMS / "website") == before
 
 
+def test_relative_paths_of_assets_begin_in_the_folder_of_the_project(
+    rehearsal: Rehearsal, tmp_path: Path
+) -> None:
+    text = """
+import json
+import pulumi
+from pulumi_aws import iam, lambda_, s3
+
+trust = {"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}}
+role = iam.Role("r", assume_role_policy=json.dumps({"Version": "2012-10-17", "Statement": [trust]}))
+parts = {"code.py": pulumi.FileAsset("code.py"), "word": pulumi.StringAsset("said")}
+code = pulumi.AssetArchive(parts)
+function = lambda_.Function("f", runtime="python3.12", handler="code.answer", role=role.arn, code=code)
+said = lambda_.Invocation("i", function_name=function.name, input="{}")
+pulumi.export("said", said.result)
+bucket = s3.Bucket("b", force_destroy=True)
+s3.BucketObject("o", bucket=bucket.id, key="k", source=pulumi.FileAsset("./code.py"))
+"""
+    main = {
+        "__main__.py": text,
+        "code.py": "def answer(event, context):\n    return open('word').read()\n",
+        "rehearsal.yaml": "outputs: {said: {equals: '\"said\"'}}\n",
+        "Pulumi.dev.yaml": "config: {aws:region: us-east-1}",
+    }
+    project(tmp_path / "p", "name: shop\nruntime: python\n", **main)
+    done = run(rehearsal, str(tmp_path / "p"), "--report", "json")
+    found = checked(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert found["steps"][1]["counts"] == {"same": 6} and "no content" not in done.stderr
+
+
 def test_a_second_version_is_previewed_against_an_exported_state(
     rehearsal: Rehearsal, tmp_path: Path
 ) -> None:

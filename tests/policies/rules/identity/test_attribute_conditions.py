@@ -84,6 +84,8 @@ assertion.hd == 'example.com'
 assertion.email.endsWith('@example.com')
 'admins' in google.groups
 assertion.groups.exists(group, group == 'admins')
+assertion.sub.startsWith('project_path:acme/')
+assertion.project_path.startsWith('acme/')
 """.strip().splitlines()
 
 
@@ -102,7 +104,15 @@ def test_any_claim_of_an_issuer_of_ones_own_limits(condition: str) -> None:
     assert judged(condition, OWN) == ["pass"]
 
 
-@pytest.mark.parametrize("condition", ["true", "assertion.sub != ''", "assertion.sub.matches('.+')"])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "true",
+        "assertion.sub != ''",
+        "assertion.sub.matches('.+')",
+        "assertion.sub.startsWith('project_path:')",
+    ],
+)
 def test_presence_limits_no_issuer(condition: str) -> None:
     assert judged(condition, OWN) == ["fail"]
 

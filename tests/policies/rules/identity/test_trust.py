@@ -83,6 +83,14 @@ def of_issuer(issuer: str, subject: str) -> dict[str, Any]:
         (of_issuer(CLUSTER, "system:serviceaccount:t*:trainer"), "pass"),
         (of_issuer(CLUSTER, "system:*"), "fail"),
         (of_issuer("login.example.com", "team-*"), "pass"),
+        # Servers of one's own have the subjects of gitlab.com and github.com.
+        (of_issuer("gitlab.example.com", "project_path:*"), "fail"),
+        (of_issuer("gitlab.example.com", "project_path:acme*"), "fail"),
+        (of_issuer("gitlab.example.com", "project_path:*:ref_type:branch:ref:main"), "fail"),
+        (of_issuer("gitlab.example.com", "project_path:acme/*"), "pass"),
+        (of_issuer("git.example.com/_services/token", "repo:*"), "fail"),
+        (of_issuer("git.example.com/_services/token", "repo:acme/*"), "pass"),
+        (of_issuer("git.example.com/_services/token", "repository_owner:acme:*"), "pass"),
         (of_issuer("login.example.com", "*-team"), "fail"),
         # Roles of any account have any name.
         (by("*", ArnLike={"aws:PrincipalArn": "arn:aws:iam::*:role/*"}), "fail"),
