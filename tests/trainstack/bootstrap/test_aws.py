@@ -74,7 +74,7 @@ class Account:
         found = self._iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]
         return dict(found["Document"])
 
-    def allows(self, stack: str, action: str, resource: str, **keys: str) -> bool:
+    def allows(self, stack: str, action: str, resource: str, **keys: str | tuple[str, ...]) -> bool:
         """The deployer's policies and its boundary both allow a request."""
         policies, boundary = self.roles[f"deployer-{stack}"]
         check = AccessCheck(action, resource, keys)

@@ -102,6 +102,19 @@ def test_roles_of_a_stack_log_in_as_no_role_of_others(stack: str, tmp_path: Path
     assert permits([boundary], training) is (stack == "small-aws"), "SageMaker is for stacks that have it"
 
 
+@pytest.mark.parametrize("kind", ["user-profile/d-0/administrator", "mlflow-app/app-0"])
+def test_the_tag_of_a_stack_is_set_at_the_creation_alone(kind: str, tmp_path: Path) -> None:
+    made = folder(tmp_path, "small-aws")
+    account = Account(printed(made, *AGENCY), "us-west-2")
+    boundary, arn = limits(made), f"arn:aws:sagemaker:us-west-2:{ACCOUNT}:{kind}"
+    for key in ("trainstack:stack", "Trainstack:Stack"):
+        tag: dict[str, str | tuple[str, ...]] = {"aws:TagKeys": ("owner", key)}
+        created = {**tag, "sagemaker:TaggingAction": "CreateUserProfile"}
+        for keys, allowed in ((tag, False), (created, True), ({"aws:TagKeys": ("owner",)}, True)):
+            assert permits([boundary], AccessCheck("sagemaker:AddTags", arn, keys)) is allowed, keys
+            assert account.allows("small-aws", "sagemaker:AddTags", arn, **keys) is allowed, keys
+
+
 def test_stacks_of_an_account_are_as_many_as_a_boundary_has_room_for(tmp_path: Path) -> None:
     made = folder(tmp_path, "small-eks-aws")
     text = (made / "Pulumi.small-eks-aws.yaml").read_text()

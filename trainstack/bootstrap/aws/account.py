@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from infra.errors import Problem, UserError, raise_all
-from infra.naming import sanitize
+from infra.naming import TAG_PREFIX, sanitize
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from trainstack.bootstrap import state
@@ -205,13 +205,14 @@ class ClientAccount(AccountNames):
             rights.allow(["*"], ["*"]),
             _deny([*_OWN, *providers], own),
             _deny([*_PEOPLE, *_ORGANIZATION], ["*"]),
+            _KEPT_TAG,
             *self._kept(key),
         )
 
     def created_roles_boundary(self, key: Any) -> Document:
         """Limits of the roles of stacks. Raises UserError for more stacks than the document has room for."""
         no_state = [_deny(["s3:*"], self.bucket_arns), _deny(["kms:*"], [key])]
-        found = _document(*roles_boundary.statements(self.place.name, self.place.specs), *no_state)
+        found = _document(*roles_boundary.statements(self.place.name, self.place.specs), _KEPT_TAG, *no_state)
         if rights.size(found["Statement"]) > rights.MOST_CHARACTERS:
             rule = (
                 f"too many stacks of one account: a boundary has at most {rights.MOST_CHARACTERS} characters"
@@ -313,3 +314,15 @@ def _document(*statements: Mapping[str, Any]) -> Document:
 
 def _deny(actions: Any, resources: Any) -> Document:
     return {**rights.allow(actions, resources), "Effect": "Deny"}
+
+
+# The tag opens what is limited by it. In conditions, keys of tags have no case (IAM user guide, "Controlling
+# access to AWS resources using tags").
+_KEPT_TAG: Final = {
+    **_deny(["sagemaker:AddTags"], ["*"]),
+    "Condition": {
+        "Null": {"sagemaker:TaggingAction": "true"},
+        "ForAnyValue:StringEqualsIgnoreCase": {"aws:TagKeys": [f"{TAG_PREFIX}:stack"]},
+    },
+}
+"""A resource gets the tag of its stack at its creation alone."""
