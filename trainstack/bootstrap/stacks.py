@@ -1,12 +1,14 @@
 """Stacks of a client, read from its folder, by the place that they are deployed to."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
 from infra import stackspec
 from infra.errors import Problem, UserError, collected, raise_all
+from infra.places import PROGRAM
 from infra.stackspec import StackSpec
 from infra.stackspec.document import read
 from infra.stackspec.load import stacks
@@ -21,6 +23,8 @@ class BootstrapPlace:
     """Account id or project id."""
     region: str
     specs: tuple[StackSpec, ...]
+    others: Mapping[str, Path] = field(default_factory=dict)
+    """Stacks of other clients in the same account or project, by name, with their folders."""
 
     @property
     def emails(self) -> tuple[str, ...]:
@@ -60,7 +64,27 @@ def place(folder: Path, chosen: Sequence[str]) -> BootstrapPlace:
     ((cloud, name),) = wanted
     specs = tuple(spec for spec, where in found if where == (cloud, name))
     raise_all(_several_regions(name, specs))
-    return BootstrapPlace(cloud, name, specs[0].region, specs)
+    return BootstrapPlace(cloud, name, specs[0].region, specs, dict(_others(folder, (cloud, name))))
+
+
+def _others(folder: Path, where: tuple[str, str]) -> Iterator[tuple[str, Path]]:
+    """Stacks of a place in other clients' folders beside this one, without files that are not valid."""
+    for other in siblings(folder):
+        with suppress(UserError):
+            # The folder may be a second copy of the client's.
+            for name in stacks(other) if client_name(other) != client_name(folder) else ():
+                with suppress(UserError):
+                    if _where(stackspec.load_file(name, other).spec) == where:
+                        yield name, other
+
+
+def siblings(folder: Path) -> Iterator[Path]:
+    """Folders of other clients in the same parent folder."""
+    for project in sorted(folder.parent.glob("*/Pulumi.yaml")):
+        if project.parent != folder:
+            with suppress(OSError):
+                if PROGRAM in project.read_text(encoding="utf-8", errors="replace"):
+                    yield project.parent
 
 
 def _where(spec: StackSpec) -> tuple[str, str] | None:

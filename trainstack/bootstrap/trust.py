@@ -13,6 +13,8 @@ GITLAB_AUDIENCE: Final = GITLAB
 """The audience of tokens for AWS (GitLab documentation, "Configure OpenID Connect in AWS")."""
 MAIN = "main"
 """The branch that deploys by default."""
+RESERVED: Final = ("deployer-", "trainstack-")
+"""Beginnings of names of what deployers on AWS may not change."""
 _OWNER, _NAME, _ID = r"[A-Za-z0-9][A-Za-z0-9-]{0,38}", r"[A-Za-z0-9._-]{1,100}", r"@[1-9][0-9]{0,19}"
 _PATHS = {
     "--github": re.compile(f"{_OWNER}/{_NAME}|{_OWNER}{_ID}/{_NAME}{_ID}"),
@@ -127,6 +129,9 @@ def chosen(
             "Leave it out: in GitHub, environments say which branches deploy.",
         )
         raise UserError([Problem("--branch", branch, rule, fix, code="bootstrap-trust-invalid")])
+    if external_id and not agency_role:
+        rule, fix = "is an option of --agency-role", "Leave it out: it has no effect."
+        raise UserError([Problem("--external-id", external_id, rule, fix, code="bootstrap-trust-invalid")])
     if agency_role:
         rule = "must be an id of 8 characters or more, which only one client has"
         raise_all(

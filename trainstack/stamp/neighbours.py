@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from infra.errors import Problem, UserError
-from infra.places import PROGRAM
+from trainstack.bootstrap.stacks import siblings
 from trainstack.stamp.choices import ClientChoices
 from trainstack.stamp.clouds import STAMPED
 
@@ -23,16 +23,13 @@ def check(choices: ClientChoices, folder: Path) -> None:
 
 
 def _problems(choices: ClientChoices, folder: Path) -> Iterator[Problem]:
-    for other in sorted(folder.parent.glob("*/Pulumi.yaml")):
-        project = _text(other)
-        if other.parent == folder or PROGRAM not in project:
-            continue
-        found = _NAME.search(project)
+    for other in siblings(folder):
+        found = _NAME.search(_text(other / "Pulumi.yaml"))
         if found and found[1].casefold() == choices.name:
-            rule = f"is the project of another client, in {other.parent}"
+            rule = f"is the project of another client, in {other}"
             fix = "Choose another CLIENT: states and rehearsals are kept by project."
             yield Problem("CLIENT", choices.name, rule, fix, code="client-name-taken")
-        if choices.account and (taken := _with_account(other.parent, choices)):
+        if choices.account and (taken := _with_account(other, choices)):
             rule = f"is the account of another client, in {taken}"
             fix = (
                 "Give each client an account: people of one see jobs and costs of the other. "

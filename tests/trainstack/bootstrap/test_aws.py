@@ -23,8 +23,13 @@ from trainstack.preflight.aws.permissions import passed_to, simulated
 
 _lint: Any = importlib.import_module("cfnlint.api")
 ACCOUNT = "123456789012"
-BOUNDARY = f"arn:aws:iam::{ACCOUNT}:policy/trainstack-acme-roles"
-BOUNDED = ("    on:\n", f"    on:\n      permissions_boundary: {BOUNDARY}\n")
+CHANGES_OF_USERS = (
+    "CreateUser",
+    "UpdateLoginProfile",
+    "AttachUserPolicy",
+    "PutUserPolicy",
+    "CreateAccessKey",
+)
 STACKS = ("small-aws", "small-eks-aws", "dev-aws")
 # ARNs of resources by the names that the program gives, or the engine makes from them.
 _ARNS: Mapping[str, str] = {
@@ -37,6 +42,16 @@ _ARNS: Mapping[str, str] = {
     "aws:rds/cluster:Cluster": f"arn:aws:rds:{{region}}:{ACCOUNT}:cluster:{{}}",
     "aws:eks/cluster:Cluster": f"arn:aws:eks:{{region}}:{ACCOUNT}:cluster/{{}}",
 }
+
+
+def roles_limit(stack: str) -> str:
+    """The boundary of roles of a stack."""
+    return f"arn:aws:iam::{ACCOUNT}:policy/trainstack-{stack}-roles"
+
+
+def names(boundary: str) -> tuple[str, str]:
+    """A change of a stack file: its boundary."""
+    return "    on:\n", f"    on:\n      permissions_boundary: {boundary}\n"
 
 
 class Account:
@@ -115,16 +130,16 @@ def test_the_template_fits_the_schemas_of_aws(stack: str, trust: tuple[str, ...]
 KEY = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/0a0a0a0a-0000-0000-0000-000000000000"
 
 
-@pytest.mark.parametrize("change", [("", ""), BOUNDED], ids=["unbounded", "bounded"])
+@pytest.mark.parametrize("bounded", [False, True], ids=["unbounded", "bounded"])
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_deployer_of_the_template_may_do_what_the_stack_takes_and_no_more(
-    stack: str, change: tuple[str, str], tmp_path: Path
+    stack: str, bounded: bool, tmp_path: Path
 ) -> None:
-    made = folder(tmp_path, stack, change=change)
+    made = folder(tmp_path, stack, change=names(roles_limit(stack)) if bounded else ("", ""))
     spec = load_file(stack, made).spec
     account = Account(printed(made, *GITHUB), spec.region)
     # Without a boundary in its file, a stack gets the one of the template.
-    limit = {"iam:PermissionsBoundary": BOUNDARY, "iam:PassedToService": passed_to(spec)[0]}
+    limit = {"iam:PermissionsBoundary": roles_limit(stack), "iam:PassedToService": passed_to(spec)[0]}
     for arn, actions in simulated(spec).items():
         one = re.sub(r"0{7}", "0a1b2c3", arn)
         assert [name for name in actions if not account.allows(stack, name, one, **limit)] == []
@@ -143,7 +158,7 @@ def test_the_deployer_of_the_template_may_do_what_the_stack_takes_and_no_more(
         ("iam:CreateRole", f"arn:aws:iam::{ACCOUNT}:role/other-node"),
         ("iam:PassRole", f"arn:aws:iam::{ACCOUNT}:role/administrator"),
         ("iam:PutRolePolicy", f"arn:aws:iam::{ACCOUNT}:role/deployer-{stack}"),
-        ("iam:CreateUser", f"arn:aws:iam::{ACCOUNT}:user/x"),
+        *((f"iam:{action}", f"arn:aws:iam::{ACCOUNT}:user/x") for action in CHANGES_OF_USERS),
         ("iam:CreatePolicyVersion", f"arn:aws:iam::{ACCOUNT}:policy/deployer-{stack}-1"),
         ("s3:DeleteBucket", "arn:aws:s3:::other-data"),
         ("s3:DeleteBucket", f"arn:aws:s3:::{account.bucket}"),
@@ -155,6 +170,8 @@ def test_the_deployer_of_the_template_may_do_what_the_stack_takes_and_no_more(
         ("organizations:LeaveOrganization", "*"),
     ):
         assert not account.allows(stack, action, resource, **limit), (action, resource)
+        if action.removeprefix("iam:") in CHANGES_OF_USERS:
+            assert not permits([account.roles[f"deployer-{stack}"][1]], AccessCheck(action, resource)), action
     new = f"arn:aws:iam::{ACCOUNT}:role/{stack}-x"
     for action in ("iam:CreateRole", "iam:PutRolePolicy", "iam:AttachRolePolicy"):
         other = {"iam:PermissionsBoundary": f"arn:aws:iam::{ACCOUNT}:policy/{stack}-own"}
@@ -216,6 +233,11 @@ def test_a_deployer_reaches_the_state_and_the_secrets_of_its_own_stack(tmp_path:
     for stack, allowed in (("small-aws", True), ("prod", False)):
         context = {"kms:EncryptionContext:stack": stack}
         assert account.allows("small-aws", "kms:Decrypt", key, **context) is allowed
+    other = KEY.replace("us-east-1", "us-west-2")
+    states: dict[str, tuple[str, ...]] = {"kms:ResourceAliases": ("alias/trainstack-beta-state",)}
+    for action in ("kms:ScheduleKeyDeletion", "kms:PutKeyPolicy", "kms:CreateGrant", "kms:Decrypt"):
+        for keys, allowed in ((states, False), ({"kms:ResourceAliases": ("alias/small-aws-x",)}, True)):
+            assert account.allows("small-aws", action, other, **keys) is allowed, (action, keys)
     s3 = {"kms:ViaService": "s3.us-west-2.amazonaws.com"}
     assert account.allows("small-aws", "kms:GenerateDataKey", key, **s3)
     assert account.allows("small-aws", "organizations:DescribeOrganization", "*")

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,30 @@ from tests.components.recorder import ACCOUNT as MOCKED
 from tests.stacks.composition.composed import deployed
 from tests.stacks.iam import judge
 from tests.stacks.iam.documents import documents as policies
-from tests.trainstack.bootstrap.setup import AGENCY, folder, printed
-from tests.trainstack.bootstrap.test_aws import ACCOUNT, BOUNDARY, KEY, STACKS, Account, documents, listed
+from tests.trainstack.bootstrap.setup import AGENCY, GITHUB, folder, printed
+from tests.trainstack.bootstrap.test_aws import (
+    ACCOUNT,
+    KEY,
+    STACKS,
+    Account,
+    documents,
+    listed,
+    names,
+    of_type,
+    roles_limit,
+)
 from trainstack.bootstrap.aws.rights import MOST_CHARACTERS
 
 DATABASE = "aws:ResourceTag/aws:rds:primaryDBClusterArn"
 
 
-def limits(made: Path) -> dict[str, Any]:
-    """The boundary of the roles that deployers create."""
-    (found,) = (one for name, one in documents(printed(made, *AGENCY)) if name == "RolesBoundary")
+def limits(made: Path, stack: str) -> dict[str, Any]:
+    """The boundary of the roles that the deployer of a stack creates."""
+    (found,) = (
+        one["PolicyDocument"]
+        for one in of_type(printed(made, *AGENCY), "IAM::ManagedPolicy")
+        if one["ManagedPolicyName"] == f"trainstack-{stack}-roles"
+    )
     return dict(json.loads(json.dumps(found).replace('{"Fn::GetAtt": ["StateKey", "Arn"]}', f'"{KEY}"')))
 
 
@@ -49,7 +64,7 @@ def test_the_boundary_of_roles_has_what_they_are_granted_and_no_data_of_others(
     stack: str, tmp_path: Path
 ) -> None:
     made = folder(tmp_path, stack)
-    boundary = limits(made)
+    boundary = limits(made, stack)
     keys = {
         "iam:PassedToService": "sagemaker.amazonaws.com", "aws:ResourceTag/trainstack:stack": stack,
         DATABASE: f"arn:aws:rds:eu-west-1:{ACCOUNT}:cluster:{stack}-tracking-mlflow",
@@ -72,11 +87,14 @@ def test_the_boundary_of_roles_has_what_they_are_granted_and_no_data_of_others(
         ("iam:CreateUser", f"arn:aws:iam::{ACCOUNT}:user/x"), ("s3:ListAllMyBuckets", "*"),
     ):  # fmt: skip
         assert not permits([boundary], AccessCheck(action, resource, {})), (action, resource)
+    for alias, allowed in (("alias/trainstack-beta-state", False), (f"alias/{stack}-disks", True)):
+        check = AccessCheck("kms:Decrypt", KEY.replace("0a0a", "0b0b"), {"kms:ResourceAliases": (alias,)})
+        assert permits([boundary], check) is allowed, alias
 
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_roles_of_a_stack_log_in_as_no_role_of_others(stack: str, tmp_path: Path) -> None:
-    boundary = limits(folder(tmp_path, stack))
+    boundary = limits(folder(tmp_path, stack), stack)
     here = f"eu-west-1:{ACCOUNT}"
     password = f"arn:aws:secretsmanager:{here}:secret:rds!cluster-0-AbCdEf"
     profile = f"arn:aws:sagemaker:{here}:user-profile/d-0/administrator"
@@ -106,7 +124,7 @@ def test_roles_of_a_stack_log_in_as_no_role_of_others(stack: str, tmp_path: Path
 def test_the_tag_of_a_stack_is_set_at_the_creation_alone(kind: str, tmp_path: Path) -> None:
     made = folder(tmp_path, "small-aws")
     account = Account(printed(made, *AGENCY), "us-west-2")
-    boundary, arn = limits(made), f"arn:aws:sagemaker:us-west-2:{ACCOUNT}:{kind}"
+    boundary, arn = limits(made, "small-aws"), f"arn:aws:sagemaker:us-west-2:{ACCOUNT}:{kind}"
     for key in ("trainstack:stack", "Trainstack:Stack"):
         tag: dict[str, str | tuple[str, ...]] = {"aws:TagKeys": ("owner", key)}
         created = {**tag, "sagemaker:TaggingAction": "CreateUserProfile"}
@@ -115,21 +133,57 @@ def test_the_tag_of_a_stack_is_set_at_the_creation_alone(kind: str, tmp_path: Pa
             assert account.allows("small-aws", "sagemaker:AddTags", arn, **keys) is allowed, keys
 
 
-def test_stacks_of_an_account_are_as_many_as_a_boundary_has_room_for(tmp_path: Path) -> None:
-    made = folder(tmp_path, "small-eks-aws")
-    text = (made / "Pulumi.small-eks-aws.yaml").read_text()
-    for count in range(7):
-        (made / f"Pulumi.small-eks-{count}.yaml").write_text(text)
-    assert len(json.dumps(limits(made), separators=(",", ":"))) <= MOST_CHARACTERS
-    for count in range(7, 20):
-        (made / f"Pulumi.small-eks-{count}.yaml").write_text(text)
-    with pytest.raises(UserError) as refused:
-        limits(made)
-    assert [one.code for one in refused.value.problems] == ["bootstrap-too-many-stacks"]
+def test_roles_of_a_stack_reach_nothing_of_another_stack(tmp_path: Path) -> None:
+    made = copies(folder(tmp_path, "dev-aws"), "acme-dev", "acme-prod")
+    account, boundary = Account(printed(made, *AGENCY), "us-east-1"), limits(made, "acme-dev")
+    secrets = f"arn:aws:secretsmanager:us-east-1:{ACCOUNT}:secret"
+    for stack, allowed in (("acme-dev", True), ("acme-prod", False)):
+        database = f"arn:aws:rds:us-east-1:{ACCOUNT}:cluster:{stack}-tracking"
+        for action, resource, keys in (
+            ("s3:GetObject", f"arn:aws:s3:::{stack}-storage-datasets-1/x", {}),
+            ("rds:DeleteDBCluster", database, {}),
+            ("secretsmanager:GetSecretValue", f"{secrets}:{stack}-x", {}),
+            ("secretsmanager:GetSecretValue", f"{secrets}:rds!cluster-0-AbCdEf", {DATABASE: database}),
+            ("sts:AssumeRole", f"arn:aws:iam::{ACCOUNT}:role/{stack}-x", {}),
+        ):  # fmt: skip
+            assert permits([boundary], AccessCheck(action, resource, keys)) is allowed, (action, resource)
+        for action in ("iam:CreateRole", "iam:PutRolePolicy", "iam:AttachRolePolicy"):
+            limit = {"iam:PermissionsBoundary": roles_limit(stack)}
+            role = f"arn:aws:iam::{ACCOUNT}:role/acme-dev-x"
+            assert account.allows("acme-dev", action, role, **limit) is allowed, (action, stack)
+        for action in (
+            "CreatePolicyVersion",
+            "DeletePolicyVersion",
+            "SetDefaultPolicyVersion",
+            "DeletePolicy",
+        ):
+            assert not account.allows("acme-dev", f"iam:{action}", roles_limit(stack)), (action, stack)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_an_account_has_room_for_many_stacks(stack: str, tmp_path: Path) -> None:
+    names = [f"acme-environment-{number}" for number in range(10, 30)]
+    template = printed(copies(folder(tmp_path, stack), *names), *GITHUB)
+    for name, document in documents(template):
+        text = json.dumps(document, separators=(",", ":")).replace(
+            '{"Fn::GetAtt":["StateKey","Arn"]}', f'"{KEY}"'
+        )
+        assert len(text) <= MOST_CHARACTERS, name
+    attached = [str(one["Roles"]) for one in of_type(template, "IAM::ManagedPolicy") if "Roles" in one]
+    assert max(map(attached.count, attached)) <= 10, "a role has at most ten"
+
+
+def copies(made: Path, *stacks: str) -> Path:
+    """The folder, whose one stack file has these names in place of its own."""
+    (file,) = made.glob("Pulumi.*.yaml")
+    for stack in stacks:
+        shutil.copy(file, made / f"Pulumi.{stack}.yaml")
+    file.unlink()
+    return made
 
 
 def test_roles_of_a_stack_pass_no_role_of_others(tmp_path: Path) -> None:
-    boundary = limits(folder(tmp_path, "small-aws"))
+    boundary = limits(folder(tmp_path, "small-aws"), "small-aws")
     for role, allowed in (("small-aws-node", True), ("administrator", False), ("deployer-small-aws", False)):
         arn = f"arn:aws:iam::{ACCOUNT}:role/{role}"
         check = AccessCheck("iam:PassRole", arn, {"iam:PassedToService": "sagemaker.amazonaws.com"})
@@ -155,7 +209,7 @@ def test_a_deployer_changes_no_role_without_the_boundary(stack: str, tmp_path: P
     role = f"arn:aws:iam::{ACCOUNT}:role/{stack}-kept-by-another-team"
     for action in changes:
         assert not account.allows(stack, action, role), action
-        assert account.allows(stack, action, role, **{"iam:PermissionsBoundary": BOUNDARY}), action
+        assert account.allows(stack, action, role, **{"iam:PermissionsBoundary": roles_limit(stack)}), action
 
 
 def _bounded(action: str) -> bool:
@@ -167,31 +221,36 @@ def _bounded(action: str) -> bool:
 
 def test_a_boundary_of_others_is_named_and_kept_from_deployers(tmp_path: Path) -> None:
     other = f"arn:aws:iam::{ACCOUNT}:policy/small-aws-limits"
-    made = folder(tmp_path, "small-aws", change=_names(other))
+    made = folder(tmp_path, "small-aws", change=names(other))
     template = printed(made, *AGENCY)
     account = Account(template, load_file("small-aws", made).spec.region)
     for action in ("CreatePolicy", "CreatePolicyVersion", "DeletePolicyVersion", "SetDefaultPolicyVersion"):
         assert not account.allows("small-aws", f"iam:{action}", other), action
     assert account.allows("small-aws", "iam:CreatePolicy", f"{other}-2")
     found = notes(made)
-    assert [one for one in found if other in one and BOUNDARY in one]
-    own = tmp_path / "own"
-    own.mkdir()
-    assert not [one for one in notes(folder(own, "small-aws", change=_names(BOUNDARY))) if BOUNDARY in one]
+    printed_one = roles_limit("small-aws")
+    assert [one for one in found if other in one and printed_one in one]
+    own = folder(tmp_path / "own", "small-aws", change=names(printed_one))
+    assert not [one for one in notes(own) if printed_one in one]
 
 
-@pytest.mark.parametrize("name", ["AdministratorAccess", "job-function/SystemAdministrator"])
-def test_a_boundary_that_aws_wrote_is_refused(name: str, tmp_path: Path) -> None:
-    made = folder(tmp_path, "small-aws", change=_names(f"arn:aws:iam::aws:policy/{name}"))
+@pytest.mark.parametrize(
+    ("policy", "code"),
+    [
+        ("iam::aws:policy/AdministratorAccess", "bootstrap-boundary-of-aws"),
+        ("iam::aws:policy/job-function/SystemAdministrator", "bootstrap-boundary-of-aws"),
+        (f"iam::{ACCOUNT}:policy/trainstack-acme-deployers", "bootstrap-boundary-of-others"),
+        (f"iam::{ACCOUNT}:policy/trainstack-acme-prod-roles", "bootstrap-boundary-of-others"),
+        (f"iam::{ACCOUNT}:policy/deployer-small-aws-1", "bootstrap-boundary-of-others"),
+        ("iam::999999999999:policy/limits", "bootstrap-boundary-of-others"),
+    ],
+)
+def test_a_boundary_of_another_purpose_is_refused(policy: str, code: str, tmp_path: Path) -> None:
+    made = folder(tmp_path, "small-aws", change=names(f"arn:aws:{policy}"))
     for form in ("cloudformation", "terraform"):
         with pytest.raises(UserError) as refused:
             printed(made, *AGENCY, "--form", form)
-        assert [one.code for one in refused.value.problems] == ["bootstrap-boundary-of-aws"]
-
-
-def _names(boundary: str) -> tuple[str, str]:
-    """A change of a stack file: its boundary."""
-    return "    on:\n", f"    on:\n      permissions_boundary: {boundary}\n"
+        assert [one.code for one in refused.value.problems] == [code]
 
 
 def notes(made: Path) -> list[str]:

@@ -26,6 +26,7 @@ def refused(made: Path, *words: str) -> list[str]:
         ("--github", "acme@123/stacks"), ("--github", "acme/stacks@456"), ("--github", "acme@*/stacks@456"),
         ("--github", "acme@1/stacks@0"), ("--gitlab", "acme@1/stacks@2"),
         ("--github", "acme/stacks", "--branch", "dev"),
+        ("--github", "acme/stacks", "--external-id", "acme-2041-77"),
         ("--gitlab", "acme/*"), ("--gitlab", "stacks"), ("--gitlab", "a/b", "--branch", "*"),
         ("--agency-role", "arn:aws:iam::111122223333:root", "--external-id", "acme-2041-77"),
         ("--agency-role", "*", "--external-id", "acme-2041-77"),
@@ -115,6 +116,39 @@ def test_no_stack_of_an_account_begins_with_the_name_of_another(
     assert refused(made, *GITHUB, *words) == ["bootstrap-names-overlap"]
     (made / "Pulumi.small-aws-eu.yaml").rename(made / "Pulumi.small-aws2.yaml")
     assert "deployer-small-aws2" in printed(made, *GITHUB, *words)
+
+
+@pytest.mark.parametrize("name", ["small-aws", "small-aws-eu", "small"])
+def test_no_stack_of_another_client_in_the_account_has_or_continues_a_name(name: str, tmp_path: Path) -> None:
+    made, other = folder(tmp_path, "small-aws"), tmp_path / "beta"
+    file = (made / "Pulumi.small-aws.yaml").read_text()
+    (tmp_path / "broken").mkdir()
+    other.mkdir()
+    for one in (other, tmp_path / "broken"):
+        (one / "Pulumi.yaml").write_text(f"name: {one.name}\nruntime: python\nmain: .trainstack/program\n")
+        (one / f"Pulumi.{name}.yaml").write_text(file if one == other else "config: [")
+    assert refused(made, *GITHUB) == ["bootstrap-names-overlap"]
+    (other / f"Pulumi.{name}.yaml").write_text(file.replace("123456789012", "210987654321"))
+    assert "deployer-small-aws" in printed(made, *GITHUB)
+    (other / f"Pulumi.{name}.yaml").write_text(file)
+    (other / "Pulumi.yaml").write_text("name: acme\nruntime: python\nmain: .trainstack/program\n")
+    assert "deployer-small-aws" in printed(made, *GITHUB), "a second copy of the client's folder"
+
+
+@pytest.mark.parametrize("name", ["trainstack-acme", "deployer-y"])
+def test_no_stack_has_the_name_of_a_deployer_or_of_a_state(name: str, tmp_path: Path) -> None:
+    made = folder(tmp_path, "small-aws")
+    (made / "Pulumi.small-aws.yaml").rename(made / f"Pulumi.{name}.yaml")
+    assert refused(made, *GITHUB) == ["bootstrap-name-reserved"]
+
+
+def test_names_that_differ_in_a_dash_alone_have_a_deployer_each(tmp_path: Path) -> None:
+    made = folder(tmp_path, "small-aws")
+    (made / "Pulumi.small-aws.yaml").rename(made / "Pulumi.acme2b.yaml")
+    (made / "Pulumi.acme-2b.yaml").write_text((made / "Pulumi.acme2b.yaml").read_text())
+    resources = json.loads(printed(made, *GITHUB))["Resources"].values()
+    roles = {one["Properties"]["RoleName"] for one in resources if one["Type"] == "AWS::IAM::Role"}
+    assert {"deployer-acme2b", "deployer-acme-2b"} < roles
 
 
 def trust(made: Path, *words: str) -> dict[str, Any]:

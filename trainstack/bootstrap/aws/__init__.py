@@ -11,7 +11,7 @@ from trainstack.bootstrap.aws import cloudformation
 from trainstack.bootstrap.aws import terraform as terraform_file
 from trainstack.bootstrap.aws.account import ClientAccount, account
 from trainstack.bootstrap.stacks import BootstrapPlace
-from trainstack.bootstrap.trust import Pipeline, Trust
+from trainstack.bootstrap.trust import RESERVED, Pipeline, Trust
 
 FORMS = ("cloudformation", "terraform")
 """Forms of the printed file, the default first."""
@@ -22,7 +22,7 @@ _EXAMPLE = "123456789012"
 def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool) -> tuple[str, list[str]]:
     """The file, and notes for the reader.
 
-    Raises UserError for a trust of another cloud, and for names that begin with that of another stack.
+    Raises UserError for a trust of another cloud, and for names that others have or continue.
     """
     raise_all(_overlaps(place))
     made = account(client, place, trust)
@@ -53,29 +53,35 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
     notes += warnings.of(place, trust, examples=examples, separable=False)
     notes += _administrators(made)
     notes += [
-        f"{stack} limits its roles by {arn}, not by {made.roles_boundary_arn}: check that roles with it "
-        "change no IAM, read no state and reach no role of others. Deployers cannot change that policy."
-        for stack, arn in made.other_boundaries.items()
+        f"{spec.name} limits its roles by {made.other_boundaries[spec.name]}, not by "
+        f"{made.roles_boundary_arn(spec)}: check that roles with it change no IAM, read no state and reach "
+        "nothing of others. Deployers cannot change that policy."
+        for spec in place.specs
+        if spec.name in made.other_boundaries
     ]
-    if made.unbounded:
-        limit = f"on.permissions_boundary: {made.roles_boundary_arn}"
-        notes += [
-            f"Set `{limit}` in the stack files of {', '.join(made.unbounded)}: deployers can create no role "
-            "without this boundary."
-        ]
+    notes += [
+        f"Set `on.permissions_boundary: {made.roles_boundary_arn(spec)}` in the stack file of {spec.name}: "
+        "its deployer can create no role without this boundary."
+        for spec in made.unbounded
+    ]
     return text, notes
 
 
 def _overlaps(place: BootstrapPlace) -> Iterator[Problem]:
     """Deployers have rights to the resources STACK-*, whichever stack these are of."""
     names = [spec.name for spec in place.specs]
-    for first, second in itertools.permutations(names, 2):
-        if second.startswith(f"{first}-"):
-            rule = (
-                f"begins with the name of another stack of {place.name}, whose deployer may change {first}-*"
-            )
-            other = first + second.removeprefix(f"{first}-")
-            fix = f"Rename it, such as {other}, or give it another account."
+    for name in names:
+        if name.startswith(RESERVED):
+            rule = f"begins as names of deployers and their state do: {', '.join(RESERVED)}"
+            yield Problem("stacks", name, rule, "Rename it.", code="bootstrap-name-reserved")
+    pairs = {*itertools.permutations(names, 2), *itertools.product(names, place.others)}
+    pairs |= {*itertools.product(place.others, names)}
+    for first, second in sorted(pairs):
+        if f"{second}-".startswith(f"{first}-"):
+            folder = place.others.get(first) or place.others.get(second)
+            where = f", of another client in {folder}" if folder else ""
+            rule = f"is or continues {first}, also in {place.name}{where}: its deployer may change {first}-*"
+            fix = "Rename one, so that neither begins with the other and a dash, or give it another account."
             yield Problem("stacks", second, rule, fix, code="bootstrap-names-overlap")
 
 

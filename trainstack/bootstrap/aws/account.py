@@ -1,6 +1,6 @@
 """Resources of the account: their names and documents, whichever the form."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from infra.stackspec.aws.cloud import AwsSpec
 from trainstack.bootstrap import state
 from trainstack.bootstrap.aws import readers, rights, roles_boundary
 from trainstack.bootstrap.stacks import BootstrapPlace
-from trainstack.bootstrap.trust import AgencyRole, Pipeline, Trust
+from trainstack.bootstrap.trust import RESERVED, AgencyRole, Pipeline, Trust
 
 Document = dict[str, Any]
 CONTEXT = "stack"
@@ -20,7 +20,7 @@ SESSION_SECONDS = 4 * 3600
 """Of the deployer: the first `up` of a cluster with its validation takes more than the default hour."""
 _ADDRESSES = 10
 """Most subscribers of a notification (AWS Budgets user guide, "Creating a budget")."""
-_PEOPLE = ("iam:CreateAccessKey", "iam:CreateLoginProfile", "iam:CreateUser")
+_PEOPLE = ("user", "group", "mfa", "saml-provider")
 _ORGANIZATION = (
     "account:Accept*", "account:Close*", "account:Delete*", "account:Disable*", "account:Enable*",
     "account:Put*", "account:Start*", "organizations:Accept*", "organizations:Attach*",
@@ -83,15 +83,9 @@ class AccountNames:
         """The boundary of the deployers."""
         return f"trainstack-{self.client}-deployers"
 
-    @property
-    def roles_boundary(self) -> str:
-        """The boundary of roles that deployers create, for `on.permissions_boundary`."""
-        return f"trainstack-{self.client}-roles"
-
-    @property
-    def roles_boundary_arn(self) -> str:
-        """Its ARN."""
-        return f"arn:aws:iam::{self.place.name}:policy/{self.roles_boundary}"
+    def roles_boundary_arn(self, spec: StackSpec) -> str:
+        """The ARN of the boundary of roles of a stack, for `on.permissions_boundary`."""
+        return f"arn:aws:iam::{self.place.name}:policy/{roles_boundary_name(spec)}"
 
     @property
     def bucket_arns(self) -> list[str]:
@@ -115,15 +109,18 @@ class ClientAccount(AccountNames):
     trust: AgencyRole | Pipeline
 
     @property
-    def unbounded(self) -> list[str]:
+    def unbounded(self) -> list[StackSpec]:
         """Stacks whose files name no boundary for roles, so that their deployers can create none."""
-        return [spec.name for spec in self.place.specs if not _of(spec).permissions_boundary]
+        return [spec for spec in self.place.specs if not _of(spec).permissions_boundary]
 
     @property
     def other_boundaries(self) -> dict[str, str]:
         """Boundaries that stack files name in place of the printed one, by stack."""
-        named = {spec.name: _of(spec).permissions_boundary for spec in self.place.specs}
-        return {name: arn for name, arn in named.items() if arn and arn != self.roles_boundary_arn}
+        return {
+            spec.name: arn
+            for spec in self.place.specs
+            if (arn := _of(spec).permissions_boundary) and arn != self.roles_boundary_arn(spec)
+        }
 
     def roles(self, key: Any) -> list[Role]:
         """Deployers, and what previews and nightly checks of a pipeline log in as.
@@ -176,7 +173,7 @@ class ClientAccount(AccountNames):
             rights.allow(["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey"], [key]),
             {**_deny(rights.SECRETS, [key]), "Condition": {"StringNotEquals": other}},
         ]
-        limit = _of(spec).permissions_boundary or self.roles_boundary_arn
+        limit = _of(spec).permissions_boundary or self.roles_boundary_arn(spec)
         return rights.policies([*found, *rights.statements(spec, limit)])
 
     def secrets_provider(self, spec: StackSpec) -> str:
@@ -189,41 +186,29 @@ class ClientAccount(AccountNames):
     def deployers_boundary(self, key: Any) -> Document:
         """Denials whatever their policies allow: own rights, users, the protection of the state."""
         account = self.place.name
-        own = [
-            f"arn:aws:iam::{account}:{kind}"
-            for kind in (
-                "role/deployer-*",
-                "role/trainstack-*",
-                "policy/deployer-*",
-                "policy/trainstack-*",
-                "oidc-provider/*",
-            )
-        ]
+        own = [f"arn:aws:iam::{account}:{kind}/{one}*" for kind in ("role", "policy") for one in RESERVED]
+        own += [f"arn:aws:iam::{account}:oidc-provider/*"]
         own += sorted({*self.other_boundaries.values()})
         providers = ("iam:*OpenIDConnectProvider*",)
         return _document(
             rights.allow(["*"], ["*"]),
             _deny([*_OWN, *providers], own),
-            _deny([*_PEOPLE, *_ORGANIZATION], ["*"]),
+            _deny(_ORGANIZATION, ["*"]),
+            {
+                "Effect": "Deny",
+                "NotAction": ["iam:Generate*", "iam:Get*", "iam:List*", "iam:Simulate*"],
+                "Resource": [f"arn:aws:iam::{account}:{kind}/*" for kind in _PEOPLE],
+            },
             _KEPT_TAG,
-            *self._kept(key),
+            _deny(_STATE, self.bucket_arns),
+            _deny(_KEY, [key]),
+            _other_states(key),
         )
 
-    def created_roles_boundary(self, key: Any) -> Document:
-        """Limits of the roles of stacks. Raises UserError for more stacks than the document has room for."""
-        no_state = [_deny(["s3:*"], self.bucket_arns), _deny(["kms:*"], [key])]
-        found = _document(*roles_boundary.statements(self.place.name, self.place.specs), _KEPT_TAG, *no_state)
-        if rights.size(found["Statement"]) > rights.MOST_CHARACTERS:
-            rule = (
-                f"too many stacks of one account: a boundary has at most {rights.MOST_CHARACTERS} characters"
-            )
-            fix = "Deploy some of them to another account."
-            names = [spec.name for spec in self.place.specs]
-            raise UserError([Problem("stacks", names, rule, fix, code="bootstrap-too-many-stacks")])
-        return found
-
-    def _kept(self, key: Any) -> list[Document]:
-        return [_deny(_STATE, self.bucket_arns), _deny(_KEY, [key])]
+    def created_roles_boundary(self, spec: StackSpec, key: Any) -> Document:
+        """Limits of the roles of a stack."""
+        no_state = [_deny(["s3:*"], self.bucket_arns), _deny(["kms:*"], [key]), _other_states(key)]
+        return _document(*roles_boundary.statements(self.place.name, spec), _KEPT_TAG, *no_state)
 
     @property
     def bucket_policy(self) -> Document:
@@ -277,7 +262,8 @@ def federated(account: str, trust: Pipeline, subjects: tuple[str, ...]) -> Docum
 def account(client: str, place: BootstrapPlace, trust: Trust) -> ClientAccount:
     """The account of a place.
 
-    Raises UserError for a trust of another cloud, and for a boundary of roles that AWS wrote.
+    Raises UserError for a trust of another cloud, and for a boundary of roles that AWS or another account
+    has, or that is printed for others.
     """
     if not isinstance(trust, AgencyRole | Pipeline):
         fix = "Give --agency-role and --external-id, --github, or --gitlab."
@@ -286,16 +272,28 @@ def account(client: str, place: BootstrapPlace, trust: Trust) -> ClientAccount:
             [Problem("--agency-member", trust.member, rule, fix, code="bootstrap-trust-of-other-cloud")]
         )
     made = ClientAccount(short(client), place, client, trust)
-    rule = "is managed by AWS, which writes it for people: roles with it can reach what the account has"
-    fix = f"Set on.permissions_boundary to {made.roles_boundary_arn}, which is printed here, or to null."
-    raise_all(
-        [
-            Problem(f"{name}: on.permissions_boundary", arn, rule, fix, code="bootstrap-boundary-of-aws")
-            for name, arn in made.other_boundaries.items()
-            if ":iam::aws:" in arn
-        ]
-    )
+    raise_all([one for spec in place.specs for one in _wrong_boundary(made, spec)])
     return made
+
+
+def _wrong_boundary(made: ClientAccount, spec: StackSpec) -> Iterator[Problem]:
+    arn = made.other_boundaries.get(spec.name, "")
+    name, own = f"{spec.name}: on.permissions_boundary", made.roles_boundary_arn(spec)
+    fix = f"Set on.permissions_boundary to {own}, which is printed here, or to null."
+    if ":iam::aws:" in arn:
+        rule = "is managed by AWS, which writes it for people: roles with it can reach what the account has"
+        yield Problem(name, arn, rule, fix, code="bootstrap-boundary-of-aws")
+    elif arn and not arn.startswith(f"arn:aws:iam::{made.place.name}:policy/"):
+        rule = f"is a policy of another account: IAM takes one of {made.place.name}"
+        yield Problem(name, arn, rule, fix, code="bootstrap-boundary-of-others")
+    elif arn.partition(":policy/")[2].startswith(RESERVED):
+        rule = "is for deployers or for roles of another stack, by its name"
+        yield Problem(name, arn, rule, fix, code="bootstrap-boundary-of-others")
+
+
+def roles_boundary_name(spec: StackSpec) -> str:
+    """The boundary of roles of a stack. Every stack has its own, as it limits them to names of that stack."""
+    return f"trainstack-{spec.name}-roles"
 
 
 def short(client: str) -> str:
@@ -314,6 +312,12 @@ def _document(*statements: Mapping[str, Any]) -> Document:
 
 def _deny(actions: Any, resources: Any) -> Document:
     return {**rights.allow(actions, resources), "Effect": "Deny"}
+
+
+def _other_states(key: Any) -> Document:
+    """Denial of the keys of other clients' states in the account."""
+    named = {"ForAnyValue:StringLike": {"kms:ResourceAliases": "alias/trainstack-*"}}
+    return {"Effect": "Deny", "Action": ["kms:*"], "NotResource": [key], "Condition": named}
 
 
 # The tag opens what is limited by it. In conditions, keys of tags have no case (IAM user guide, "Controlling

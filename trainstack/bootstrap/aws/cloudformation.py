@@ -1,10 +1,9 @@
 """The account's resources as a CloudFormation template."""
 
 import json
-import re
 from typing import Any, Final
 
-from trainstack.bootstrap.aws.account import SESSION_SECONDS, ClientAccount
+from trainstack.bootstrap.aws.account import SESSION_SECONDS, ClientAccount, roles_boundary_name
 from trainstack.bootstrap.trust import Pipeline
 
 _KEY = {"Fn::GetAtt": ["StateKey", "Arn"]}
@@ -39,7 +38,7 @@ def render(account: ClientAccount) -> str:
         }  # fmt: skip
     outputs: dict[str, Any] = {"Backend": {"Value": f"s3://{account.bucket}?region={account.place.region}"}}
     for made in account.roles(_KEY):
-        word = "".join(part.capitalize() for part in re.findall(r"[A-Za-z0-9]+", made.name))
+        word = _word(made.name)
         for number, document in enumerate(made.policies, 1):
             policy = {
                 "ManagedPolicyName": f"{made.name}-{number}",
@@ -90,10 +89,10 @@ def _state(account: ClientAccount) -> dict[str, Any]:
 
 
 def _boundaries(account: ClientAccount) -> dict[str, Any]:
-    documents = {
-        "DeployersBoundary": (account.boundary, account.deployers_boundary(_KEY)),
-        "RolesBoundary": (account.roles_boundary, account.created_roles_boundary(_KEY)),
-    }
+    documents = {"DeployersBoundary": (account.boundary, account.deployers_boundary(_KEY))}
+    for spec in account.place.specs:
+        document = account.created_roles_boundary(spec, _KEY)
+        documents[f"{_word(spec.name)}RolesBoundary"] = roles_boundary_name(spec), document
     return {
         word: {
             "Type": "AWS::IAM::ManagedPolicy",
@@ -101,6 +100,11 @@ def _boundaries(account: ClientAccount) -> dict[str, Any]:
         }
         for word, (name, document) in documents.items()
     }
+
+
+def _word(name: str) -> str:
+    """A name of lower-case letters, digits and dashes as a logical id, of which it has one alone."""
+    return name.replace("-", "Dash")
 
 
 def _budget(account: ClientAccount) -> dict[str, Any]:

@@ -14,6 +14,8 @@ _READS = re.compile(r"[a-z0-9-]+:(BatchGet|Describe|Get|List|View)")
 _CONTENT: Final = frozenset({"logs:GetLogEvents", "s3:GetObject", "ssm:GetParameters"})
 """Reads of data: of a stack's own resources, by nightly checks alone."""
 _AT_ONCE = 100
+_ARNS = 40
+"""Of a statement, which must fit into a policy."""
 
 
 def statements(specs: Sequence[StackSpec], *, audits: bool) -> list[Statement]:
@@ -29,12 +31,12 @@ def statements(specs: Sequence[StackSpec], *, audits: bool) -> list[Statement]:
 
 def _contents(specs: Sequence[StackSpec]) -> Iterator[Statement]:
     for action in sorted(_CONTENT - {"ssm:GetParameters"}):
-        arns = {
+        found = {
             pattern.format(**fields_of(spec))
             for spec in specs
             for arn, names in by_resource(spec).items()
             if action in names and arn != "*"
             for pattern in patterns_of(arn)
         }
-        if arns:
-            yield allow([action], sorted(arns))
+        arns = sorted(found)
+        yield from (allow([action], arns[start : start + _ARNS]) for start in range(0, len(arns), _ARNS))

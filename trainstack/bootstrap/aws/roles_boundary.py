@@ -1,10 +1,8 @@
-"""Limits of the roles of stacks: their own resources where those have names, no change of IAM.
+"""Limits of the roles of a stack: its own resources where those have names, no change of IAM.
 
 Sources: IAM user guide, "Permissions boundaries for IAM entities"; Service Authorization Reference (resources
 of actions).
 """
-
-from collections.abc import Sequence
 
 from infra.naming import TAG_PREFIX
 from infra.stackspec import StackSpec
@@ -58,33 +56,28 @@ _DATABASE = "aws:ResourceTag/aws:rds:primaryDBClusterArn"
 """Tag by RDS of a secret that it keeps: its cluster (Aurora user guide, "Password management")."""
 
 
-def statements(account: str, specs: Sequence[StackSpec]) -> list[Statement]:
-    """Statements of the most that roles of the stacks of an account can be allowed."""
+def statements(account: str, spec: StackSpec) -> list[Statement]:
+    """Statements of the most that roles of a stack can be allowed."""
     # Roles of a stack begin with its name: a role that another team keeps is never passed to a service.
-    own = [f"arn:aws:iam::{account}:role/{spec.name}-*" for spec in specs]
-    services = sorted({one for spec in specs for one in passed_to(spec)})
+    own = [f"arn:aws:iam::{account}:role/{spec.name}-*"]
+    services = passed_to(spec)
     passed = {"StringEquals": {"iam:PassedToService": services}}
     # RDS names the secrets of passwords by ids.
     secrets = f"arn:aws:secretsmanager:*:{account}:secret:rds!cluster-*"
-    clusters = {"StringLike": {_DATABASE: [f"arn:aws:rds:*:cluster:{spec.name}-*" for spec in specs]}}
-    named = [
-        pattern.format(account=account, stack=spec.name) for spec in specs for pattern in _NAMED_RESOURCES
-    ]
-    return [
+    clusters = {"StringLike": {_DATABASE: f"arn:aws:rds:*:cluster:{spec.name}-*"}}
+    found = [
         allow(_UNNAMED, ["*"]),
-        allow(_NAMED, dict.fromkeys(named)),
+        allow(_NAMED, [pattern.format(account=account, stack=spec.name) for pattern in _NAMED_RESOURCES]),
         {**allow(["secretsmanager:GetSecretValue"], [secrets]), "Condition": clusters},
         {**allow(["iam:PassRole"], own), "Condition": passed},
         allow(["sts:AssumeRole"], own),
-        *_sagemaker(account, [spec.name for spec in specs if _SAGEMAKER in passed_to(spec)]),
     ]
+    return [*found, *_sagemaker(account, spec.name)] if _SAGEMAKER in services else found
 
 
-def _sagemaker(account: str, stacks: Sequence[str]) -> list[Statement]:
-    """Statements for stacks with SageMaker: URLs that log in as a person are limited by the tag."""
-    if not stacks:
-        return []
-    tagged = {"StringEquals": {f"aws:ResourceTag/{TAG_PREFIX}:stack": [*stacks]}}
+def _sagemaker(account: str, stack: str) -> list[Statement]:
+    """Statements for a stack with SageMaker: URLs that log in as a person are limited by the tag."""
+    tagged = {"StringEquals": {f"aws:ResourceTag/{TAG_PREFIX}:stack": stack}}
     return [
         allow(_JOBS, ["*"]),
         {**allow(_TAGGED_JOBS, ["*"]), "Condition": tagged},

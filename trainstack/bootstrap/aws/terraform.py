@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from trainstack.bootstrap.aws.account import SESSION_SECONDS, ClientAccount
+from trainstack.bootstrap.aws.account import SESSION_SECONDS, ClientAccount, roles_boundary_name
 from trainstack.bootstrap.trust import Pipeline
 
 _KEY = "${aws_kms_key.state.arn}"
@@ -35,9 +35,12 @@ def render(account: ClientAccount) -> str:
         **_bucket(account),
         "aws_iam_policy": {
             "deployers": {"name": account.boundary, "policy": json.dumps(account.deployers_boundary(_KEY))},
-            "roles": {
-                "name": account.roles_boundary,
-                "policy": json.dumps(account.created_roles_boundary(_KEY)),
+            **{
+                f"roles-{spec.name}": {
+                    "name": roles_boundary_name(spec),
+                    "policy": json.dumps(account.created_roles_boundary(spec, _KEY)),
+                }
+                for spec in place.specs
             },
         },
         "aws_iam_role": {},

@@ -7,6 +7,7 @@ from typing import Any
 from infra.catalog.aws import facts
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
+from trainstack.bootstrap.trust import RESERVED
 from trainstack.stamp.cloud import StampedCloud, Zones
 
 
@@ -54,7 +55,7 @@ STAMPED = StampedCloud(
     accelerator=_accelerator,
     substitute=_substitute,
     account_answers=_account_answers,
-    reserved=("deployer-", "trainstack-"),
+    reserved=RESERVED,
     cluster_locks=("awscli.lock",),
     jobs_prefix="ml.",
     rdma=True,
