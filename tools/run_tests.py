@@ -22,9 +22,10 @@ REPORT = Path(os.environ.get("TRAINSTACK_FLAKY_REPORT", ROOT / ".trainstack" / "
 ALLOWED = 3
 # More failures than this are a defect, not chance: running them again would only take time.
 MOST_RUN_AGAIN = 20
-# Three workers on two processors, because tests wait for servers to start. The order of files is that of
-# tests/conftest.py: a long file has few tests, in order of their number it would come last.
-WORKERS = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
+# Four workers on two processors, because tests wait for servers to start; two of them have all tests of
+# control planes, which mostly wait (tests/scheduling.py). The order of files is that of tests/conftest.py: a
+# long file has few tests, in order of their number it would come last.
+WORKERS = ("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder")
 # With so many processes, a program in Go that uses one processor costs a fifth less than one that looks for
 # work on all; so does one that collects garbage a quarter as often. Small models on one thread cost a third.
 FRUGAL = {"OMP_NUM_THREADS": "1", "GOMAXPROCS": "1", "GOGC": "400"}
