@@ -34,9 +34,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config) -> Files | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Files | None:
     """Distribute files; other ways of distribution are those of xdist."""
-    return Files(config) if config.getoption("dist") == "loadfile" else None
+    return Files(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
