@@ -33,6 +33,7 @@ DECISIVE = 1.0  # GB/s of algbw: from here on two decimals distinguish numbers o
 _NVIDIA = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|Graphics Device|\bG?[VAHBL]\d{2,3}\b")
 _ORDER = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)
 _SHARED = ("scatter", "gather", "scatter or gather")  # (n-1)/n, as an all-gather
+_OF_ALL = ("broadcast", "reduce")  # rings through every GPU: all wires of a node carry one root's data
 _PLAIN = ("broadcast", "reduce", "sendrecv")  # busbw is algbw
 
 
@@ -77,14 +78,18 @@ def judge(tests: Sequence[Test], claim: Claim) -> Judgement:
     if problems := [problem for test in tests for problem in _problems(test, claim)]:
         raise DocumentError(problems)
     settings = [_setting(test, claim) for test in tests]
+    found = [
+        ((setting.shape, {host for _, host, *_ in test.ranks}), check)
+        for test, setting in zip(tests, settings, strict=True) for check in _checks(test, setting, claim)
+    ]  # fmt: skip
+    # What has a reference judges its own nodes; the rest of what ran on them is reported.
+    known = [nodes for nodes, check in found if check.zone]
     checks = [
-        check for test, found in zip(tests, settings, strict=True) for check in _checks(test, found, claim)
+        replace(check, required=False) if nodes in known and check.expected and not check.zone else check
+        for nodes, check in found
     ]
-    if any(check.zone for check in checks):  # what has a reference judges the machines; the rest is reported
-        checks = [c if c.zone or not c.expected else replace(c, required=False) for c in checks]
-    return Judgement(
-        verdict=overall(checks), checks=tuple(checks), notes=tuple(_notes(tests, settings, claim))
-    )
+    notes = tuple(_notes(tests, settings, claim))
+    return Judgement(verdict=overall(checks), checks=tuple(checks), notes=notes)
 
 
 def _problems(test: Test, claim: Claim) -> Iterator[str]:
@@ -102,9 +107,7 @@ def _problems(test: Test, claim: Claim) -> Iterator[str]:
         yield f"{where}: {test.ranks[0][3]!r}; --machine {claim.machine} has {model}, no NVL, PCIe or MIG"
     elif twice:
         yield f"{where}: rank {twice[0]} is listed {named[twice[0]]} times: several worlds in one output"
-    elif (
-        _listed(test) == 1 or max(test.nranks, default=2) == 1 or (large and not any(r.busbw for r in large))
-    ):
+    elif 1 in (_listed(test), max(test.nranks, default=2)) or (large and not any(r.busbw for r in large)):
         yield f"{where}: one rank to a world (busbw 0): nothing was communicated; build with MPI=1"
     elif test.disordered:
         yield f"{where}: sizes repeat out of order: several worlds print into each other"
@@ -180,9 +183,10 @@ def _checks(test: Test, setting: RunSetting, claim: Claim) -> Iterator[Check]:
     if test.failure:
         text = f"a test ended with an error: {test.failure}"
         yield Check(id="run.completed", status=Verdict.ERROR, message=text, next_action="Repeat it.")
-    elif test.cut:
+    elif test.cut or test.lost:
         largest = bytes_text(max(row.size for row in test.all))
-        text = f"no total at the end, and the last whole row is of {largest}: a test hung, or the file is cut"
+        text = test.lost or f"no total at the end, and the last whole row is of {largest}"
+        text += ": a test hung, or the file is cut"
         action = "Give the whole output; if there is no more of it, find out which ranks hung."
         yield Check(id="run.completed", status=Verdict.INCONCLUSIVE, message=text, next_action=action)
     yield from _devices(test)
@@ -210,9 +214,8 @@ def _devices(test: Test) -> Iterator[Check]:
             for host, device in others.items()
         )
         action = "Give every node the same machine type."
-        yield Check(
-            id="preflight.world", status=Verdict.FAIL, message=text, culprits=accused, next_action=action
-        )
+        faulty = Check(id="preflight.world", status=Verdict.FAIL, message=text, next_action=action)
+        yield replace(faulty, culprits=accused)
 
 
 def _payload(test: Test) -> Iterator[Check]:
@@ -252,13 +255,13 @@ def _sweep(claim: Claim, setting: RunSetting, what: tuple[str, str], times: dict
     (name, kind), shape = what, setting.shape or ClusterShape(claim.nodes or 1, 1)
     machine, largest = lookup.find_machine(shipped(), claim.machine or "", claim.network), max(times)
     wire = 0.0 if isinstance(machine, NoFigure) else (machine.network_gbit_s or 0.0) / 8 / machine.gpus
+    wire *= shape.per_node if name in _OF_ALL and shape.nodes > 1 else 1
     rate = largest / statistics.median(times[largest]) / 1e9
     far = largest >= JUDGED_FROM and rate < FAR * wire  # then the verdict stays open
-    shown = f"{rate:.1f} GB/s algbw at {bytes_text(largest)}" + far * f", the network has {wire:g} to a GPU"
+    shown = f"{rate:.1f} GB/s algbw at {bytes_text(largest)}" + far * f", its wires carry {wire:g}"
     if name not in COLLECTIVES or kind not in TYPES:
-        text = (
-            f"{name} of {kind}: {shown}; no_reference; there are some of {', '.join((*COLLECTIVES, *TYPES))}"
-        )
+        known = ", ".join((*COLLECTIVES, *TYPES))
+        text = f"{name} of {kind}: {shown}; no_reference; there are some of {known}"
         unknown = None if far else Expected.unknown(text, source="none")
         return Check(id=f"collective.{name}", status=Verdict.INCONCLUSIVE, message=text, expected=unknown)
     plan = replace(
@@ -306,29 +309,28 @@ def _against_itself(name: str, times: dict[int, list[float]]) -> Iterator[Check]
         text = f"from {bytes_text(below[0])} on the rate falls, to {share:.0%} of that of {bytes_text(peak)}"
         accused = Culprit("stack", "fabric", Cause.UNKNOWN, (text,), score=share)
         action = "Compare with other settings of the network (adaptive routing, flow control), then by pairs."
-        yield Check(
-            id=f"sweep.{name}", status=Verdict.FAIL, message=text, culprits=(accused,), next_action=action
-        )
+        faulty = Check(id=f"sweep.{name}", status=Verdict.FAIL, message=text, next_action=action)
+        yield replace(faulty, culprits=(accused,))
     elif slow:
         span = f"from {bytes_text(slow[0])} to {bytes_text(slow[-1])}"
         text = f"{len(slow)} sizes {span} took longer than larger ones"
-        action = (
-            "Run it again on idle machines; if the same sizes are slow, look at NCCL's algorithm for them."
-        )
+        action = "Run it again on idle machines; if the same sizes are slow, look at NCCL's algorithm."
         yield Check(id=f"sweep.{name}", status=Verdict.INCONCLUSIVE, message=text, next_action=action)
 
 
 def _notes(tests: Sequence[Test], settings: Sequence[RunSetting], claim: Claim) -> Iterator[str]:
     """Yield how sure the verdict is, and what the output cannot show."""
-    test, setting, shape = tests[0], settings[0], settings[0].shape
-    each = f"means of {test.iterations} iterations" if test.iterations else "means"
-    swept = f"One run of {counted(test.cycles, 'cycle')} (sweeps over all sizes), {each}"
-    yield f"{swept}. Spread between runs: unknown (between sources: to 24 %)."
+    told: dict[str, None] = {}  # of every test, once
+    for test, setting in zip(tests, settings, strict=True):
+        each = f"means of {test.iterations} iterations" if test.iterations else "means"
+        swept = f"One run of {counted(test.cycles, 'cycle')} (sweeps over all sizes), {each}"
+        given = "by --nodes and the bus factor" if claim.nodes else "inferred from the bus factor"
+        given = "by its own lines" if _listed(test) or test.nranks else given
+        where = counted(setting.shape.nodes, "node") if setting.shape else "uneven nodes"
+        told[f"{swept}. Spread between runs: unknown (between sources: to 24 %)."] = None
+        told[f"{counted(setting.ranks, 'rank')} on {where}, {given}; {claim.network} is assumed."] = None
+    yield from told
     yield "An indifference zone: below it FAIL, from its end on PASS, within it nothing is claimed."
-    given = "by --nodes and the bus factor" if claim.nodes else "inferred from the bus factor"
-    given = "by its own lines" if _listed(test) or test.nranks else given
-    where = counted(shape.nodes, "node") if shape else "uneven nodes"
-    yield f"{counted(setting.ranks, 'rank')} on {where}, {given}; {claim.network} is assumed."
     if claim.unknown:
         yield f"Judged without references of the machine{claim.unknown}."
     yield "Not in such an output: machine type, transport of the bytes, clocks, other load, errors of links."

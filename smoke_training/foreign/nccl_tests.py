@@ -45,11 +45,11 @@ _RANK = re.compile(
     r"Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)\s+\[[^]]*\]\s+(\S.*)"
 )
 _RANKS = re.compile(r"Rank\s+(\d+)\s*\.\.\s*Rank\s+(\d+)\s+on\s+(\S+)\s+(\S.*)")
-_REDUCING = ("all_reduce", "reduce_scatter", "reduce")
 _TEST = re.compile(
     r"\b(all_reduce|all_gather|reduce_scatter|alltoallv?|broadcast|reduce|sendrecv|scatter|gather|hypercube)_perf"
 )
 _COMM = re.compile(r"\brank \d+ nranks (\d+) ")
+_JSON = re.compile(r"\s*(\{|\[\s*(\{|$))")  # not the [ of a prefix
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+)")
 _BOUNDS = re.compile(r"Out of bounds values\s*:\s*(\d+)")
 _SIZES = re.compile(r"\bmaxBytes (\d{1,18}) step: (\d{1,18})\((factor|bytes)\)")
@@ -112,6 +112,7 @@ class Test:
     average: float | None = None
     sizes: tuple[int, int, int] = (0, 1, 0)  # greatest as requested, factor to the next one, bytes to add
     failure: str | None = None  # the message of a test that ended with an error
+    lost: str = ""  # what is known of a test beside it that began and never ended
     out_of_bounds: int | None = None  # its own count of wrong results
     damaged: int = 0
     disordered: bool = False
@@ -159,19 +160,17 @@ class Test:
     def collective(self) -> str:
         """Name of the collective: as printed, else by the columns.
 
-        The whole array of an all-reduce has as many elements as `count` says, that of a reduce-scatter or an
-        all-gather as many times more as there are ranks; an all-to-all verifies nothing in place (N/A, or
-        errors that old versions do not count).
+        An all-reduce counts the elements of the whole array, others those of a rank; an all-to-all verifies
+        nothing in place (N/A, or errors that old versions do not count).
         """
         row = self.first
         named = self.named or ""  # perhaps from a text around the table
-        if named == "sendrecv" or (named and (named in _REDUCING) == (row.redop != "none")):
+        if named == "sendrecv" or (named and ("reduce" in named) == (row.redop != "none")):
             return _NAMES.get(named, named)
         whole = row.size == row.count * BYTES.get(row.type, 4)
         if row.root >= 0:
-            return (
-                "broadcast" if row.redop == "none" and whole else "reduce" if whole else "scatter or gather"
-            )
+            of_all = "broadcast" if row.redop == "none" else "reduce"
+            return of_all if whole else "scatter or gather"
         if row.redop != "none":
             return ALL_REDUCE if whole else REDUCE_SCATTER
         if whole:
@@ -185,13 +184,12 @@ def parse(lines: Iterable[str]) -> list[Test]:
     """Return every test with rows. DocumentError for what is no output of nccl-tests, with the reason."""
     source = iter(lines)
     first = next((line for line in source if line.strip()), "")
-    if first.lstrip().startswith("{"):
-        if _message(first) is None:
-            return [_of_json(first, source)]
-        source = (_message(line) or "" for line in itertools.chain([first], source))
-        first = ""
-    tests, open_row = [Test()], ""
-    averages: list[float] = []
+    if _JSON.match(first):
+        found = _of_json(first, source)
+        if isinstance(found, Test):
+            return [found]
+        first, source = "", iter(found)
+    tests, open_row, averages = [Test()], "", list[float]()
     for number, raw in enumerate(itertools.chain([first], source), 1):
         if ("NCCL INFO" in raw or not open_row) and not any(word in raw for word in _NOTED):
             continue
@@ -213,30 +211,33 @@ def parse(lines: Iterable[str]) -> list[Test]:
             test.add(row)
         elif row:
             test.damaged, open_row = test.damaged + 1, row
-    found = [test for test in tests if test.rows]
-    failure = tests[-1].failure
-    if not found:
+    whole, failure, lost = [test for test in tests if test.rows], tests[-1].failure, _lost(tests[-1])
+    if not whole:
         rule = "no table of nccl-tests: must have rows with size, count, type, redop, time, algbw and busbw"
         if averages:
             rule += f"; an average ({averages[0]:g} GB/s) over all sizes says nothing of any of them"
-        raise DocumentError([rule + (f"; the test failed: {failure}" if failure else "")])
-    found[-1].failure = found[-1].failure or failure
-    return found
+        ended = f"; the test failed: {failure}" if failure else f"; {lost}: it hung" if lost else ""
+        raise DocumentError([rule + ended])
+    whole[-1].failure, whole[-1].lost = whole[-1].failure or failure, whole[-1].lost or lost
+    return whole
 
 
 def _current(tests: list[Test], line: str, number: int) -> Test:
     """Return the test that a line belongs to; a new one where it starts one."""
-    if _starts(line) and tests[-1].rows:
+    starts = "Collective test starting" in line or "nThread " in line
+    if tests[-1].rows and (starts or ("algbw" in line and "size" in line)):
         tests.append(Test())
-    elif _starts(line) and tests[-1].ranks and "algbw" not in line:
-        tests[-1] = Test(failure=tests[-1].failure)  # the last ended with an error, or another world began
-    if len(tests) > MOST_TESTS:
-        raise DocumentError([f"line {number}: more than {MOST_TESTS} tests; split the file"])
-    return tests[-1]
+    elif starts and (lost := _lost(tests[-1])):
+        tests[-1] = Test(failure=tests[-1].failure, lost=lost)  # or another world began
+    if len(tests) <= MOST_TESTS:
+        return tests[-1]
+    raise DocumentError([f"line {number}: more than {MOST_TESTS} tests; split the file"])
 
 
-def _starts(line: str) -> bool:
-    return "Collective test starting" in line or "nThread " in line or ("algbw" in line and "size" in line)
+def _lost(test: Test) -> str:
+    """Return what is known of a test that began and printed no row; empty where there is none."""
+    known = f"{test.named or 'a test'} of {len(test.ranks) or 'unnamed'} ranks began and printed no row"
+    return test.lost or (known if not test.rows and (test.ranks or test.sizes[0]) else "")
 
 
 def _header(test: Test, line: str) -> None:
@@ -259,6 +260,8 @@ def _header(test: Test, line: str) -> None:
     killed = (test.sizes[0] or test.rows or test.ranks) and _KILLED.search(line)
     if test.failure is None and (killed or _FAILURE.search(line)):
         test.failure = line.strip()[:200]
+    elif not killed and "CANCELLED" in line:  # its total is printed, and its processes had not ended
+        test.lost = line.strip()[:200]
     if match := re.search(r"(?<!warmup )\biters: (\d+)", line):
         test.iterations = int(match[1])
     if "algbw" in line:
@@ -268,14 +271,9 @@ def _header(test: Test, line: str) -> None:
 
 def _row(test: Test, line: str, number: int) -> Row | str | None:
     """Return a row; its text where only the beginning is there; None for any other line."""
-    match = _ROW.search(line)
-    if match is None:
+    if (match := _ROW.search(line)) is None:
         return None
-    values = []
-    for token in line[match.end() :].split():
-        if not _NUMBER.fullmatch(token):
-            break
-        values.append(token)
+    values = list(itertools.takewhile(_NUMBER.fullmatch, line[match.end() :].split()))
     wide = 8 if test.per_iteration else 4
     head = " ".join([match[0], *(values or ["-1"] * test.rooted)])
     root = values.pop(0) if values and (test.rooted or values[0] == "-1" or len(values) % wide == 1) else "-1"
@@ -306,27 +304,31 @@ def _half(token: str) -> float:
     return 0.5 * 10.0 ** (int(exponent or 0) - decimals)
 
 
-def _message(line: str) -> str | None:
-    """The text that a collector of logs (Docker, Cloud Logging) wrapped into a line of JSON; None without."""
+def _message(entry: Any) -> str | None:
+    """The text in an entry of a log, or a line of it, as Docker and Cloud Logging write; None without."""
     with contextlib.suppress(*UNFIT):
-        found = json.loads(line)
+        found = json.loads(entry) if isinstance(entry, str) else entry
+        found = found.get("jsonPayload", found)
         return next((str(found[key]) for key in ("log", "message", "textPayload") if key in found), None)
     return None
 
 
-def _of_json(first: str, rest: Iterator[str]) -> Test:
+def _of_json(first: str, rest: Iterator[str]) -> Test | Iterable[str]:
+    """The test of `-J`, or the lines of entries of a log (`gcloud logging read` has the newest first)."""
+    if _message(first) is not None:
+        return (_message(line) or "" for line in itertools.chain([first], rest))
     text = first
     for line in rest:
         text += line
         if len(text) > MOST_JSON:
-            raise DocumentError(
-                [f"more than {MOST_JSON >> 20} MiB of JSON; the text output has no such limit"]
-            )
+            raise DocumentError([f"more than {MOST_JSON >> 20} MiB of JSON; the text has no such limit"])
     try:
         document = json.loads(text)
-        return _test(document)
+        if isinstance(document, dict):
+            return _test(document)
+        return [_message(entry) or "" for entry in sorted(document, key=lambda e: str(e.get("timestamp")))]
     except UNFIT as error:
-        rule = "must be the JSON that nccl-tests writes with -J, complete"
+        rule = "must be the JSON that nccl-tests writes with -J, or an array of log entries, complete"
         raise DocumentError([f"not readable ({type(error).__name__}: {error}); {rule}"]) from error
 
 
@@ -339,9 +341,7 @@ def _test(document: Mapping[str, Any]) -> Test:
     for number, item in enumerate(document["results"], 1):
         halves = [item[name] for name in ("out_of_place", "in_place") if item.get(name)]
         test.cpu_time |= any("time" not in half for half in halves)
-        readings = tuple(
-            Reading(half.get("time", 0.0), half["alg_bw"], half["bus_bw"], half["nwrong"]) for half in halves
-        )
+        readings = tuple(Reading(h.get("time", 0.0), h["alg_bw"], h["bus_bw"], h["nwrong"]) for h in halves)
         if item["size"] and readings:
             size, elements, kind, redop = (item[name] for name in ("size", "count", "type", "redop"))
             test.add(Row(number, size, elements, kind, redop, int(item["root"]), readings))

@@ -11,9 +11,8 @@ device, the rank whose proxy drives it, GPUDirect RDMA), `NET/IB : Made virtual 
 themselves `FasTrak` (TCPXO), `GPUDirectTCPX_v7` (TCPX) and `gIB`
 (elideng-sg/hypercomputer-internode-deepdive@db026b5f assets/lab-22/tcpxo_transport_fastrak.txt, @12bf93b1
 assets/lab-18/after_tcpx_transport.txt; AI Hypercomputer documentation, "Enable NCCL/gIB"). TCPX's bytes are
-in the counters of the GPUs' interfaces; TCPXO bypasses the kernel, and no counter has them (measured there,
-assets/lab-18/after_tcpx_monitoring.txt, @0d91a221 assets/lab-22/tcpxo_monitoring_validation.txt). Those of
-sockets were verified on a GPU; the others are from sources and published logs, untested on hardware.
+in the counters of the GPUs' interfaces, TCPXO's in none (measured there, lab-18/after_tcpx_monitoring.txt,
+@0d91a221 lab-22/tcpxo_monitoring_validation.txt). Only those of sockets were verified on a GPU.
 """
 
 import re

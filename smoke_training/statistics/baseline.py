@@ -1,8 +1,7 @@
 """Compare a new run with the figures of earlier accepted runs (pure).
 
 A baseline is the figures of one run with their fingerprint. With another fingerprint it does not apply.
-Ratios are ratios of *performance*: for a rate new / old, for a time
-old / new, so that below 1 is always worse.
+Ratios are of *performance*: for a rate new / old, for a time old / new; below 1 is always worse.
 
 A figure has regressed when the whole deciding interval of its ratio lies below `LIMIT`. The interval depends
 on the knowledge of the run-to-run spread:
@@ -11,8 +10,7 @@ on the knowledge of the run-to-run spread:
   interval with their own spread (never less than the new run's own uncertainty);
 - fewer, but a figure of a wire whose rate is declared, or of accelerators' own collectives: both runs' own
   intervals in quadrature, because such a wire repeats itself (shaped link: MAD/median 0.001);
-- fewer, and anything that shares CPUs or disks with others: not judged. Two single runs of such a
-  figure differ by far more than either's own interval.
+- fewer, and anything that shares CPUs or disks with others: not judged; two such runs differ by far more.
 """
 
 import hashlib

@@ -15,6 +15,19 @@ def ranks(*hosts: str, device: str = "NVIDIA H100 80GB HBM3", each: int = 1) -> 
     )
 
 
+def output(name: str, rates: dict[int, float], *hosts: str, device: str = "NVIDIA H100 80GB HBM3") -> str:
+    """A whole output of nodes of 8 GPUs: busbw in GB/s by size in bytes; without sizes it hangs."""
+    count = 8 * len(hosts)
+    factor = {"all_reduce": 2 * (count - 1) / count}.get(name, 1.0)
+    text = f"# Collective test starting: {name}_perf\n# nThread 1 nGpus 1 minBytes 8 maxBytes {max(rates, default=1 << 34)} step: 2(factor)\n"
+    text += ranks(*hosts, device=device, each=8) + ROOTED
+    for size, rate in rates.items():
+        column = f"{size * factor / rate / 1e3:.2f} {rate / factor:.2f} {rate:.2f} 0"
+        kind = "sum -1" if name == "all_reduce" else "none 0"
+        text += f" {size} {size // 4} float {kind} {column} {column}\n"
+    return text + "# Avg bus bandwidth    : 100\n" * bool(rates)
+
+
 @dataclass(frozen=True)
 class Shape:
     """A text, where it is published, the collective that it is of, and how many rows it has."""

@@ -8,11 +8,12 @@ from smoke_training.foreign import judgement, nccl_tests
 from smoke_training.foreign.judgement import Claim
 from smoke_training.model import Judgement, Verdict
 from smoke_training.reader import DocumentError
+from tests.smoke_training.foreign.shapes import ROOTED, output
 
 WHOLE = next((Path(__file__).parent / "outputs").glob("12-*.txt")).read_text().splitlines(keepends=True)
 LAST = next(n for n, line in enumerate(WHOLE) if line.startswith(" 17179869184"))
 HALF = "".join(WHOLE[:LAST])  # up to 8 GiB, of 16 GiB
-CLAIM = Claim(machine="hgx-h100", nodes=2)
+CLAIM, P5 = Claim(machine="hgx-h100", nodes=2), Claim(machine="p5.48xlarge", nodes=None)
 
 
 def judged(text: str) -> Judgement:
@@ -77,6 +78,60 @@ def test_a_row_with_impossible_numbers_is_no_pass_and_no_crash(columns: str) -> 
     odd = f" 17179869184    4294967296     float     sum      {columns}\n"
     assert judged(HALF + odd).verdict is Verdict.INCONCLUSIVE
     assert judged(HALF.replace("  8589934592", f"{'9' * 400}")).verdict is Verdict.INCONCLUSIVE
+
+
+GOOD = {1 << 30: 480.0, 16 << 30: 480.0}  # GB/s of one p5 and of a pair
+
+
+@pytest.mark.parametrize(
+    ("beside", "verdict"),
+    [
+        (output("all_reduce", {128 << 20: 24.0}, "a", "b"), Verdict.INCONCLUSIVE),
+        (output("broadcast", {16 << 30: 20.0}, "a", "b"), Verdict.INCONCLUSIVE),
+        (output("all_reduce", {128 << 20: 24.0}, "c"), Verdict.INCONCLUSIVE),
+        (output("broadcast", {16 << 30: 230.0}, "a"), Verdict.PASS),
+    ],
+    ids=["two nodes", "two nodes, broadcast", "another node", "the same node"],
+)
+def test_a_sweep_with_a_reference_judges_its_own_nodes_alone(beside: str, verdict: Verdict) -> None:
+    for text in (output("all_reduce", GOOD, "a") + beside, beside + output("all_reduce", GOOD, "a")):
+        found = judgement.judge(nccl_tests.parse(text.splitlines(True)), P5)
+        assert found.verdict is verdict, found.checks
+        assert sum("ranks on" in note for note in found.notes) == 1 + ("on          b" in beside)
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(20.0, Verdict.INCONCLUSIVE), (230.0, Verdict.PASS)])
+def test_a_broadcast_uses_all_wires_of_a_node(rate: float, verdict: Verdict) -> None:
+    """400 GB/s on p5, 50 of them to a GPU."""
+    text = output("all_reduce", GOOD, "a", "b") + output("broadcast", {16 << 30: rate}, "a", "b")
+    assert judgement.judge(nccl_tests.parse(text.splitlines(True)), P5).verdict is verdict
+
+
+HUNG = output("all_reduce", {}, "a", "b", "c", "d")  # NVIDIA/nccl-tests#278
+LIMIT = "slurmstepd: error: *** STEP 123.0 ON a CANCELLED AT 2026-11-24T10:00:00 DUE TO TIME LIMIT ***\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        output("all_reduce", GOOD, "a", "b") + HUNG,
+        HUNG + output("all_reduce", GOOD, "a", "b"),
+        output("all_reduce", GOOD, "a", "b") + HUNG.partition("#  Rank")[0],
+        output("all_reduce", GOOD, "a", "b") + LIMIT,
+    ],
+    ids=["last", "first", "before its ranks", "after its total"],
+)
+def test_a_test_that_never_ended_is_no_pass_beside_a_healthy_one(text: str) -> None:
+    found = judgement.judge(nccl_tests.parse(text.splitlines(True)), P5)
+    assert (found.verdict, completed(found)) == (Verdict.INCONCLUSIVE, [Verdict.INCONCLUSIVE])
+
+
+def test_a_header_without_rows_hung() -> None:
+    with pytest.raises(DocumentError, match="of 32 ranks began and printed no row: it hung"):
+        judged(HUNG)
+    with pytest.raises(DocumentError) as end:
+        judged(ROOTED)
+    assert "hung" not in str(end.value)
 
 
 def test_a_range_of_ranks_without_end_is_refused() -> None:

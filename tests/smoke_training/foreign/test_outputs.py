@@ -1,6 +1,7 @@
 """Published outputs of nccl-tests, whole files with their source in the first line, and what they are judged."""
 
 import gzip
+import json
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -69,6 +70,12 @@ def test_every_published_file_has_its_verdict(
     assert expected[1] in text
 
 
+def entries(text: str) -> list[dict[str, str]]:
+    """What `gcloud logging read --format=json` prints."""
+    times = (f"2026-11-28T10:00:00.{n:06}Z" for n in range(10**6))
+    return [{"textPayload": row, "timestamp": at} for row, at in zip(text.splitlines(), times, strict=False)]
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -80,8 +87,13 @@ def test_every_published_file_has_its_verdict(
             "15791  271.98", "15,791  271.98"
         ),
         lambda text: text + "\xff\x00 not a line",
+        lambda text: "".join(
+            json.dumps({"jsonPayload": {"message": line}}) + "\n" for line in text.splitlines()
+        ),
+        lambda text: json.dumps(entries(text)[::-1]),
+        lambda text: json.dumps(entries(text), indent=2),
     ],
-    ids=["CRLF", "kubectl --timestamps", "colours", "table", "commas", "binary"],
+    ids=["CRLF", "timestamps", "colours", "table", "commas", "binary", "jsonPayload", "array", "pretty"],
 )
 def test_what_launchers_and_collectors_add_changes_no_verdict(
     judge: Judge, tmp_path: Path, changed: Callable[[str], str]
