@@ -320,16 +320,16 @@ def _against_itself(name: str, times: dict[int, list[float]]) -> Iterator[Check]
 
 def _notes(tests: Sequence[Test], settings: Sequence[RunSetting], claim: Claim) -> Iterator[str]:
     """Yield how sure the verdict is, and what the output cannot show."""
-    told: dict[str, None] = {}  # of every test, once
+    notes: dict[str, None] = {}  # of every test, once
     for test, setting in zip(tests, settings, strict=True):
         each = f"means of {test.iterations} iterations" if test.iterations else "means"
         swept = f"One run of {counted(test.cycles, 'cycle')} (sweeps over all sizes), {each}"
         given = "by --nodes and the bus factor" if claim.nodes else "inferred from the bus factor"
         given = "by its own lines" if _listed(test) or test.nranks else given
         where = counted(setting.shape.nodes, "node") if setting.shape else "uneven nodes"
-        told[f"{swept}. Spread between runs: unknown (between sources: to 24 %)."] = None
-        told[f"{counted(setting.ranks, 'rank')} on {where}, {given}; {claim.network} is assumed."] = None
-    yield from told
+        notes[f"{swept}. Spread between runs: unknown (between sources: to 24 %)."] = None
+        notes[f"{counted(setting.ranks, 'rank')} on {where}, {given}; {claim.network} is assumed."] = None
+    yield from notes
     yield "An indifference zone: below it FAIL, from its end on PASS, within it nothing is claimed."
     if claim.unknown:
         yield f"Judged without references of the machine{claim.unknown}."

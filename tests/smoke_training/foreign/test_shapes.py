@@ -8,7 +8,7 @@ from smoke_training.foreign import judgement, nccl_tests
 from smoke_training.foreign.judgement import Claim
 from smoke_training.model import Judgement, Verdict
 from smoke_training.reader import DocumentError
-from tests.smoke_training.foreign.shapes import OLD, ROOTED, SHAPES, Shape, ranks
+from tests.smoke_training.foreign.shapes import OLD, ROOTED, SHAPES, Shape, output, ranks
 
 
 def judged(text: str, nodes: int | None = None) -> Judgement:
@@ -180,6 +180,24 @@ def test_racks_are_held_against_nvlink_between_their_nodes(
     text = ranks(*(f"node-{n}" for n in range(nodes)), device=device, each=4) + ROOTED + row + "\n"
     found = judgement.judge(nccl_tests.parse(text.splitlines(True)), Claim(machine=machine, nodes=nodes))
     assert found.verdict is verdict, found.checks
+
+
+@pytest.mark.parametrize(
+    ("machine", "device", "network"),
+    [
+        ("p4d.24xlarge", "NVIDIA A100-SXM4-40GB", 50),
+        ("a3-megagpu-8g", "NVIDIA H100 80GB HBM3", 200),
+        ("a4-highgpu-8g", "NVIDIA B200", 400),
+    ],
+)
+def test_a_quarter_of_the_wires_lost_is_no_pass_where_no_figure_is_published(
+    machine: str, device: str, network: float
+) -> None:
+    """The wires alone say what four nodes can do; NICs that work leave 0.75 of it."""
+    for share, verdict in ((0.74, Verdict.INCONCLUSIVE), (0.83, Verdict.PASS)):
+        text = output("all_reduce", {16 << 30: share * network}, "a", "b", "c", "d", device=device)
+        tests, claim = nccl_tests.parse(text.splitlines(True)), Claim(machine=machine, nodes=None)
+        assert judgement.judge(tests, claim).verdict is verdict
 
 
 def test_a_last_line_of_ranks_alone_leaves_their_number_to_the_bus_factor() -> None:
