@@ -163,6 +163,8 @@ def aws(folder: Path, schemas: Schemas) -> Emulation:
     """The account of the examples of rules."""
     world = World(folder, schemas)
     furnish(world)
+    world.add("sqs/queue:Queue", "jobs", name="jobs")
+    world.add("ec2/networkAcl:NetworkAcl", "acl", vpcId="$vpc")
     document = _document("aws")
     given = document["given"]
     BASES.update(document["base"])

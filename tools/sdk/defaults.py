@@ -46,6 +46,7 @@ _REFERENCES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             "instanceInitiatedShutdownBehavior": "stop",
             "rootBlockDevice.iops": 3000,
             "rootBlockDevice.throughput": 125,
+            "ebsBlockDevices.deleteOnTermination": True,
             "ebsBlockDevices.iops": 3000,
             "ebsBlockDevices.throughput": 125,
         },
