@@ -2,9 +2,8 @@
 
 The published rates are the highest that a source found with the best shapes. One H100 held 0.86 to 0.90 of
 that with products of 8192 cubed, at its power limit (benchmarks/RESULTS.md), so 0.80 is a healthy GPU. Below
-two thirds, as for fabrics, a fault is proven. Where no source measured the GPU, the peak its vendor
-states is only a guide: the published rates reach 0.77 (B200) to 0.87 (A100) of theirs, and small GPUs
-may reach less within their limits of power.
+two thirds, as for fabrics, a fault is proven. Where no source measured the GPU, its vendor's peak is only a
+guide: published rates reach 0.77 (B200) to 0.87 (A100) of theirs, and small GPUs may reach less.
 """
 
 from dataclasses import dataclass

@@ -2,8 +2,7 @@
 
 Every row names its source by key. A run (`figure`, `floor`, `signature`) says `at` which machine types, over
 which fabric and with how many nodes it was measured, and has GB/s by size per collective:
-`all_reduce = { "1 GiB" = 75.34 }`. Every size and machine type becomes a cell, with the GPUs per node of its
-machine.
+`all_reduce = { "1 GiB" = 75.34 }`. Every size and machine type becomes a cell.
 """
 
 import datetime

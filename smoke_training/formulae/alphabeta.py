@@ -71,9 +71,8 @@ def theil_sen(points: Sequence[Point]) -> tuple[float, float]:
     """(latency in seconds, seconds per byte): weighted median of all pairwise slopes, median intercept.
 
     A pair weighs |S1 - S2| / hypot(t1, t2), the inverse of its slope's error when times are off by a share
-    of themselves (Sen 1968, weights as in Jaeckel 1972): two small sizes, whose times differ by noise alone,
-    carry little information about the slope. The intercept is the median over the smaller half of the sizes,
-    where it is the larger part of the time. ValueError without two distinct sizes.
+    of themselves (Sen 1968, weights as in Jaeckel 1972). The intercept is the median over the smaller half of
+    the sizes, where it is the larger part of the time. ValueError without two distinct sizes.
     """
     slopes = sorted(
         ((t2 - t1) / (s2 - s1), abs(s2 - s1) / math.hypot(t1, t2))

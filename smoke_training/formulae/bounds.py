@@ -13,9 +13,8 @@ busiest wire turned into bus bandwidth:
   (W/g)(n-1)/(n-g) between nodes, B (n-1)/(g-1) inside.
 
 Sources: stas00/ml-engineering@744d01e `network/README.md`, "Inter-node speed depends on intra-node speed";
-NVIDIA/nccl-tests#196 and #22 (two nodes exceed the network's rate); the tree's inner bound and the pairwise
-bound are derived from the same counting of bytes. They hold for messages that are large enough for latency
-not to matter.
+NVIDIA/nccl-tests#196 and #22 (two nodes exceed the network's rate). The tree's inner bound and the pairwise
+one come from the same counting of bytes. All are for messages so large that latency does not matter.
 """
 
 from dataclasses import dataclass, replace

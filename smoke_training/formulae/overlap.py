@@ -3,8 +3,7 @@
 Model: the backward pass has twice the operations of the forward pass (Kaplan et al. 2020, arXiv:2001.08361,
 section 2.1), gradients become ready in proportion to their bytes, and a bucket's all-reduce begins when the
 bucket is complete and the one before it has ended (Li et al. 2020, "PyTorch Distributed", PVLDB 13(12),
-section 3.2.3). All-reduces and products compete for the same GPU, which the model leaves out: the step lies
-between this overlap and both parts one after the other.
+section 3.2.3). That both compete for one GPU is left out: a step lies between this and no overlap.
 """
 
 import math

@@ -2,10 +2,10 @@
 
 Each addition multiplies what it adds up by some 1 + d with |d| <= u, the unit roundoff of the data type. The
 bound that always holds, n u after n roundings in a row (Higham, *Accuracy and Stability of Numerical
-Algorithms*, 2nd ed., lemma 3.1 and section 4.2: n is the height of the tree of additions), is never nearly
-reached: roundings of different signs cancel. For independent ones of mean 0, Hoeffding's inequality gives
-lambda sqrt(n) u, exceeded with probability 2 exp(-lambda^2 / 2) (Higham & Mary, *A New Approach to
-Probabilistic Rounding Error Analysis*, SIAM J. Sci. Comput. 41, 2019, theorem 2.4).
+Algorithms*, 2nd ed., lemma 3.1 and section 4.2), is never nearly reached: signs differ. For independent ones
+of mean 0, Hoeffding's inequality gives lambda sqrt(n) u, exceeded with probability 2 exp(-lambda^2 / 2)
+(Higham & Mary, *A New Approach to Probabilistic Rounding Error Analysis*, SIAM J. Sci. Comput. 41, 2019,
+theorem 2.4).
 """
 
 import math

@@ -8,11 +8,10 @@ among them), `Channel 00/0 : 7[7] -> 8[0] [receive] via NET/IB/0(3)/GDRDMA` (`sr
 device, the rank whose proxy drives it, GPUDirect RDMA), `NET/IB : Made virtual device [8] name=mlx5_0+mlx5_1`
 (merged NICs), `NVLS comm 0x...` (`src/transport/nvls.cc`), `Connected CollNet` (SHARP) and `comm ... MNNVL 1`
 (NVLink between nodes, `src/init.cc`; NVIDIA/nccl@5067397c). Google's plugins call
-themselves `FasTrak` (TCPXO), `GPUDirectTCPX_v7` (TCPX) and `gIB`
-(elideng-sg/hypercomputer-internode-deepdive@db026b5f assets/lab-22/tcpxo_transport_fastrak.txt, @12bf93b1
-assets/lab-18/after_tcpx_transport.txt; AI Hypercomputer documentation, "Enable NCCL/gIB"). TCPX's bytes are
-in the counters of the GPUs' interfaces, TCPXO's in none (measured there, lab-18/after_tcpx_monitoring.txt,
-@0d91a221 lab-22/tcpxo_monitoring_validation.txt). Only those of sockets were verified on a GPU.
+themselves `FasTrak` (TCPXO), `GPUDirectTCPX_v7` (TCPX) and `gIB` (AI Hypercomputer documentation, "Enable
+NCCL/gIB"; elideng-sg/hypercomputer-internode-deepdive@db026b5f lab-22/tcpxo_transport_fastrak.txt, @12bf93b1
+lab-18/after_tcpx_transport.txt). TCPX's bytes are in the counters of the GPUs' interfaces, TCPXO's in none
+(lab-18/after_tcpx_monitoring.txt, @0d91a221 lab-22/tcpxo_monitoring_validation.txt). Verified: sockets.
 """
 
 import re

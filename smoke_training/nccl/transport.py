@@ -37,9 +37,8 @@ class Proof:
     """Evidence of a fabric: a pattern of `Using network`, the providers, and settings that must hold.
 
     `counted`: its log has the number of adapters found. `link` is the link layer of its ports, where NET/IB
-    names them: hosts have adapters of the other one for storage and management. `interfaces` is the variable
-    with the names of its network interfaces, where it has no RDMA ports; `invisible`: no counter has the
-    bytes that they send. `mnnvl`: nodes share NVLink, so the log must say so.
+    names them. `interfaces` is the variable with the names of its network interfaces, where it has no RDMA
+    ports; `invisible`: no counter has the bytes that they send. `mnnvl`: nodes share NVLink.
     """
 
     network: re.Pattern[str]

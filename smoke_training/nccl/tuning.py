@@ -2,8 +2,8 @@
 
 NCCL writes one line per choice with `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING`, for example
 `AllReduce: 2097152 Bytes -> Algo NVLS proto SIMPLE channel{Lo..Hi}={0..15}`; releases before 2.24 number them
-(`Algo 1 proto 2 time ...`; NVIDIA/nccl `src/include/nccl_common.h` has the order), those from 2.20 to 2.22 do
-not name the collective (v2.22.3-1 `src/enqueue.cc`), and older ones write nothing.
+(`Algo 1 proto 2 time ...`; order: `src/include/nccl_common.h`), those from 2.20 to 2.22 name no collective
+(v2.22.3-1 `src/enqueue.cc`), and older ones write nothing.
 """
 
 import re

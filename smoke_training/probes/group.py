@@ -106,9 +106,8 @@ class Group:
 def attempt_store(timeout_s: float) -> Store:
     """Return the store of this restart attempt's ranks, as torchrun's environment describes it.
 
-    Every attempt has its own prefix. torchrun's static rendezvous keeps one store for all restarts, and
-    torch's own `env://` rendezvous adds no prefix (torch 2.13, `torch/distributed/rendezvous.py`), so a
-    restarted rank may read a dead peer's address there and wait for it until it times out.
+    Every attempt has its own prefix. torchrun's static rendezvous keeps one store for all restarts, where a
+    restarted rank may read a dead peer's address and wait for it (torch 2.13, `distributed/rendezvous.py`).
     """
     address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     timeout = timedelta(seconds=timeout_s)

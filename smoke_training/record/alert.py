@@ -51,8 +51,7 @@ def send(plan: Plan, result: Mapping[str, Any], deadline: float) -> dict[str, ob
     """Publish if there is a reason; never raises: the verdict does not depend on it.
 
     Returns {"sent", "reason"}, and with a reason to publish "subject" and "text", for the log, which has
-    them even if a topic could not be reached. `deadline` is in monotonic seconds. Not every training image
-    has boto3, which SNS needs; without it the reason says so.
+    them even if a topic could not be reached. `deadline` is in monotonic seconds. SNS needs boto3.
     """
     why = wanted(plan, result)
     if why is None:

@@ -1,8 +1,7 @@
 """Plug-in of the mlflow package: tags of the job in every run that its script begins.
 
-Scripts and loggers of libraries begin runs of their own beside the job's. mlflow asks context providers for
-tags of new runs; it finds this one in the zip (`launchers.bundle.PLUGIN`). Source: mlflow 3.17,
-tracking/context.
+Scripts and loggers of libraries begin runs of their own. mlflow asks context providers for their tags; it
+finds this one in the zip (`launchers.bundle.PLUGIN`). Source: mlflow 3.17, tracking/context.
 """
 
 import os

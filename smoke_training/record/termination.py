@@ -1,8 +1,7 @@
 """Readable messages and the record of them that a pod leaves: headline, termination message (pure).
 
-The termination message of the gate's pod is shown by a failed `pulumi up`, so it has to contain in 4096
-bytes: the measured figure with its interval, the expected one with its source, the indifference zone, the
-culprits with their causes, and one action.
+A failed `pulumi up` shows the termination message of the gate's pod: in 4096 bytes the measured figure with
+its interval, the expected one with its source, the indifference zone, culprits with causes, and one action.
 """
 
 import dataclasses

@@ -1,8 +1,7 @@
 """Runs in MLflow: record a finished one, find the baseline of earlier ones.
 
 One run in MLflow per validation run, found by its tag `trainstack.run_id`: recording again completes an
-interrupted record, and adds nothing to a complete one. An outage never changes the verdict; the result
-reports it.
+interrupted record, and adds nothing to a complete one. An outage is reported and changes no verdict.
 """
 
 import json

@@ -62,9 +62,8 @@ class Fingerprint:
     """Setting of a figure. Two runs are compared only if all fields are equal.
 
     `sizes` are the payload sizes of the sweeps in bytes; `declared_gbit_s` is the declared rate of a node's
-    training network in Gb/s; `plugins` are NCCL's network plugins with versions,
-    `environment` its settings as one text, `mnnvl` NVLink between nodes. None is "not in use" and equals
-    only None.
+    training network in Gb/s; `plugins` are NCCL's network plugins with versions, `environment` its settings
+    as one text, `mnnvl` NVLink between nodes. None is "not in use" and equals only None.
     """
 
     instance_type: str

@@ -2,8 +2,7 @@
 
 Falcon (arXiv 2410.12588) calls a change of at least 10 % in the mean a fail-slow event; the same figure here,
 with a test instead of a posterior: the split with the largest two-sample t statistic (pooled standard
-deviation, which outliers widen) must clear a one-sided level shared out over all splits tried and all series
-looked at.
+deviation, which outliers widen) must clear a one-sided level shared out over all splits and series.
 """
 
 import math

@@ -7,8 +7,7 @@ looks it takes (Bonferroni: valid however the comparisons depend on each other).
 place that computes this. Checks of exact equality have no share: they cannot fail by chance.
 
 **Missed faults** are cheaper: a rank just at the tolerated limit may be acquitted with probability
-`ACQUIT_ALPHA` per look. FAIL therefore needs far stronger evidence than PASS; what reaches neither is sampled
-further and in the end INCONCLUSIVE.
+`ACQUIT_ALPHA` per look. What reaches neither is sampled further and in the end INCONCLUSIVE.
 """
 
 import functools
@@ -129,9 +128,8 @@ def median_absolute_deviation(values: Sequence[float]) -> float:
 def student_quantile(z: float, freedom: int) -> float:
     """Return Student's t at the tail probability of the normal quantile `z` (exact to 1e-9 relative).
 
-    Widens intervals of few blocks. Found by bisection on the regularised incomplete beta function, because
-    the usual expansions are far too small in the far tail at few degrees of freedom (half the exact value at
-    one-sided 1e-7 and 5 degrees), which would be false alarms.
+    Found by bisection on the regularised incomplete beta function: the usual expansions are far too small in
+    the far tail (half the exact value at one-sided 1e-7 and 5 degrees), which would be false alarms.
     """
     if freedom < 1:
         return math.inf

@@ -1,19 +1,16 @@
 """Attribute slow exchanges between nodes to nodes or links: schedule, scores, attribution (pure).
 
 All pairs exchange data in rounds of disjoint pairs (the circle method of round-robin tournaments), first one
-direction, then the other. A *cell* is one direction of one pair. Its rate is at most what the sender can
-send and the receiver can receive: b_ij ~ min(s_i, r_j) l_ij. So a node whose whole row (it sends) or column
-(it receives) is slow is to blame for it, and a single slow cell between nodes that are fast elsewhere is a
-slow link.
+direction, then the other. A *cell* is one direction of one pair, of rate b_ij ~ min(s_i, r_j) l_ij. So a
+node whose whole row (it sends) or column (it receives) is slow is to blame for it, and a single slow cell
+between nodes that are fast elsewhere is a slow link.
 
-The samples of a cell come from repetitions of the schedule, seconds apart, because noise comes in bursts.
-Disturbances only slow a transfer, and the threads' waiting for a CPU is measured: a visit
-during most of which a thread of either end waited may acquit a cell, but never accuse it. Log ratios to the
+The samples of a cell come from repetitions of the schedule, seconds apart, because noise comes in bursts. A
+visit during most of which a thread of either end waited for a CPU never accuses a cell. Log ratios to the
 reference (the declared rate, or fast peers of the same repetition) get a 20 % trimmed mean with its bounds.
 BAD: the estimate below 0.75 and, at the cell's share of the family-wise error (`estimators`), the upper bound
 below 0.85. GOOD: the lower bound above 0.75 at the level of acquittals, or a third of the visits, at least
-three, reached 0.85: a visit's rate is never above the wire's, so no slow wire does that, however busy the
-machines are. Between 0.75 and 0.85 either result is acceptable; a cell that no rule settles is OPEN.
+three, reached 0.85, which no slow wire does. A cell that no rule settles is OPEN.
 """
 
 import math

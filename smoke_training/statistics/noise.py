@@ -1,8 +1,7 @@
 """Disturbance of a measurement by the machines: the noise ladder (pure).
 
-The spread of a fixed spin without waiting for CPUs cannot be corrected in the training step either: a
-hypervisor that takes the CPU away, a neighbour on the same core, a clock that changes. A FAIL measured on
-such a machine is reported as INCONCLUSIVE with its number.
+The spread of a fixed spin without waiting for CPUs (hypervisor, neighbour on the core, clock) cannot be
+corrected in the training step either. A FAIL measured on such a machine is INCONCLUSIVE with its number.
 """
 
 import math

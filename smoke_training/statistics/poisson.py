@@ -2,9 +2,8 @@
 
 Retransmitted segments are counts. Their bounds are the exact ones of Garwood (Biometrika 28, 1936); above
 `EXACT_UP_TO` events Byar's approximation (Breslow & Day, *Statistical Methods in Cancer Research* II,
-1987, p. 69) is used, within 0.5 %. Losses may come in bursts, and a burst is one event, not
-forty: counts and exposures are divided by the dispersion between visits (quasi-Poisson, McCullagh & Nelder
-1989, 6.2.3), never below 1.
+1987, p. 69) is used, within 0.5 %. A burst is one event: counts and exposures are divided by the dispersion
+between visits (quasi-Poisson, McCullagh & Nelder 1989, 6.2.3), never below 1.
 """
 
 import functools

@@ -1,8 +1,7 @@
 """Compute scaling efficiency and straggler scores from per-iteration seconds (pure).
 
 Time in which a rank is runnable but waits for a CPU is the host's noise, not the rank's speed: where the
-kernel reports it, it is subtracted from the rank's own compute and reported as noise. A CPU quota is part
-of the same counter: the waiting caused by the quota is not subtracted.
+kernel reports it, it is subtracted from the rank's compute, without that of a CPU quota, and reported.
 """
 
 import math
@@ -88,10 +87,9 @@ def efficiency(training: Training) -> Efficiency:
     Both times are taken while all N ranks compute. T(1)/T(N) would also include the effect of shared caches,
     memory bandwidth and turbo clocks on one machine, which is not a property of the fabric.
 
-    Communication: the slowest rank's compute-only time over the slowest rank's step, iteration by
-    iteration; both carry whatever else the machines do, so a busy neighbour does not read as a slow fabric.
-    Balance: a typical rank's compute over the slowest's (low median: of two ranks the faster), so that a
-    slow rank shows as the efficiency it costs all others.
+    Communication: the slowest rank's compute-only time over the slowest rank's step, by iteration, so that a
+    busy neighbour does not read as a slow fabric. Balance: a typical rank's compute (low median: of two ranks
+    the faster) over the slowest's.
     """
     communication = _per_block(_slowest(training.compute), _slowest(training.step))
     balance = _balance(training)

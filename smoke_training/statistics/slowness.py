@@ -4,12 +4,10 @@ The straggler rule with a wider zone, because disks are noisier than processors 
 halves a rate. Per repetition, the log of a node's time over the median of the other nodes' (or over the
 declared time) cancels what slows all nodes at once. Consecutive repetitions make a block; a block's median
 shrugs off single long repetitions, its total also sees storage that stops now and then (token buckets). The
-20 % trimmed mean over blocks gets a lower bound at its share of the family-wise error, because a false
-accusation is the worst answer, and an upper bound at the level of acquittals (`estimators`). One look can
-accuse: the probe stops early to acquit, never because a node looks slow.
+20 % trimmed mean over blocks gets a lower bound at its share of the family-wise error and an upper bound at
+the level of acquittals (`estimators`). The probe stops early to acquit, never because a node looks slow.
 
-Storage behind a token bucket lets some repetitions pass at once and delays the next ones, by a tenth of
-a second or so. Medians are then meaningless: only totals count, of blocks long enough for several refills.
+Behind a token bucket some repetitions pass at once and the next ones are late: only totals count then.
 
 FAIL: the lower bound of either statistic above 1.5x. PASS, else: the estimate of either within 1.5x and its
 upper bound below 2x, which excludes a halved rate. Otherwise INCONCLUSIVE.

@@ -5,14 +5,12 @@ the other ranks of log c_qi cancels whatever slows all ranks at once. Ten iterat
 of inference, because noise comes in bursts. Two block statistics are kept:
 
 - the *median* of x inside the block sees a rank that is steadily slow and shrugs off short bursts;
-- the log ratio of block *totals* sees a rank that is stopped for a while now and then (a CPU quota of 100 ms
-  periods), which a median of short steps cannot see. It may only accuse, never acquit.
+- the log ratio of block *totals* sees a rank that is stopped now and then (a CPU quota); it never acquits.
 
 The trimmed mean over blocks m gets two intervals. FAIL(r): its lower end, at this check's share of the
-family-wise error (`estimators.decision_z` over ranks, statistics and looks), lies above log 1.05, and m above
-the largest tolerated slowdown. PASS: its upper end at one-sided 1e-3 lies below the tolerated slowdown for
-all ranks, and no rank's totals say otherwise. Otherwise INCONCLUSIVE. Rates between 1.05 and the tolerated
-slowdown are the indifference zone: either verdict is acceptable there, and results state the zone.
+family-wise error (`estimators.decision_z`), lies above log 1.05, and m above the largest tolerated slowdown.
+PASS: its upper end at one-sided 1e-3 lies below the tolerated slowdown for all ranks, and no rank's totals
+say otherwise. Otherwise INCONCLUSIVE. Between 1.05 and the tolerated slowdown either verdict is acceptable.
 """
 
 from dataclasses import dataclass

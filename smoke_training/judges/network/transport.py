@@ -1,15 +1,13 @@
 """Judge of the transport: the bytes of known collectives must have crossed the declared adapters (pure).
 
-Every node of an all-reduce has to send at least one whole buffer to the others, whatever the algorithm: each
-element either leaves it as its contribution, or arrives from all others and leaves it as the sum. So the
-adapters must have sent at least operations x size, and headers only add to that.
+Every node of an all-reduce has to send at least one whole buffer, whatever the algorithm: each element leaves
+it as its contribution or as the sum. So the adapters must have sent at least operations x size.
 
 On accelerators the declared adapters are those that NCCL's log names (untested on hardware): a host has
 others for storage and management, which are idle meanwhile. Their number and GPUDirect RDMA have to be those
 of the machine type, where the tables know them. GPUDirect-TCPX sends by network interfaces that a setting
 names. Where no counter of the fabric is visible (GPUDirect-TCPXO, NVLink, interfaces outside of the pod),
-NCCL's log proves it, unless another interface sent the bytes. Without a log nothing is proven and nothing
-refuted, unless the bytes are elsewhere.
+NCCL's log proves it, unless another interface sent the bytes. Without either nothing is proven.
 """
 
 import statistics

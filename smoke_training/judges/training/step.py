@@ -35,9 +35,8 @@ STRAGGLER_REMEDIES = {
 def reference(plan: Plan, training: Training, sweep: Collective | None) -> tuple[Expected, float]:
     """Return the expected efficiency, and the efficiency below which a fault is proven.
 
-    On accelerators what the run's own all-reduce allows at the sizes of its buckets; the collective
-    itself is judged by its own check. Without that measurement no fault is proven. Over gloo the plan's
-    minimum: its ranks and their communication share CPUs.
+    On accelerators what the run's own all-reduce allows at the sizes of its buckets; without it no fault is
+    proven. Over gloo the plan's minimum: its ranks and their communication share CPUs.
     """
     declared = Expected(value=1.0, kind="declared", source=PLAN, floor=plan.min_scaling_efficiency)
     if training.backend != "nccl":

@@ -49,9 +49,8 @@ class GlooEndpoint:
         """Send `MESSAGES` of `size` bytes to a peer, or receive them from it, and wait until it is done.
 
         Return seconds from when this endpoint was ready until the last message arrived; None for the sender.
-        Delays of either end are included, so the rate is never above the link's. (Timing from the first
-        arrival would err the other way: a receiver that wakes up late finds the rest already in its
-        buffers.) Messages have separate tags, so that none overtakes another.
+        Delays of either end are included, so the rate is never above the link's. Messages have separate tags,
+        so that none overtakes another.
         """
         if self._buffer.numel() != size:
             self._buffer = torch.ones(size, dtype=torch.uint8)

@@ -1,11 +1,10 @@
 """Pairs of nodes, both directions, in rounds of disjoint pairs.
 
 Up to `ALL_PAIRS_AT_MOST` nodes every pair is measured. Above it a sample of the rounds is, in which every
-node has 15 peers (14 if their number is odd): a slow node shows with all its peers, but a single slow
-link is seen only if its pair was drawn. The result counts the directions that were measured.
+node has 15 peers (14 if their number is odd): a single slow link is seen only if its pair was drawn.
 
-The schedule is repeated until the judge's own rule is decided, or until the time is
-over. What is accused is then measured once more while nothing else is on the network.
+The schedule is repeated until the judge's own rule is decided, or the time is over. What is accused is then
+measured once more while nothing else is on the network.
 """
 
 import random
@@ -204,9 +203,8 @@ class Rounds:
     def _choose_sizes(self, schedule: Schedule) -> None:
         """Choose bytes with which a visit takes about VISIT_S at the fastest pair's rate, by a pilot.
 
-        The pilot also opens connections and fills caches. A declared rate takes precedence over the pilot's,
-        which a full token bucket inflates. Very slow pairs, in every one of `CRAWL_VISITS` pilots, get short
-        messages; their first pilot stays in the record, because a bucket may inflate those.
+        A declared rate takes precedence over the pilot's, which a full token bucket inflates. Pairs that are
+        very slow in all of `CRAWL_VISITS` pilots get short messages; their first pilot stays in the record.
         """
         arena = self.arena
         first, rates = self._pilot(schedule)

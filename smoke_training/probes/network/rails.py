@@ -1,9 +1,8 @@
 """Measure every rail: its state, its reach of all nodes, the time of an all-reduce over it.
 
-A rail that is down is found by its state and by plain connections before anything can hang on it. Only a
-rail that reaches all nodes gets its own gloo group. A rail whose all-reduce looks slow is measured
-pair by pair. On accelerators one nccl group per local rank stands for a rail, because each rank has its own
-adapter ("MOD g" in nccl-tests' words; more than one rank a node is untested on hardware).
+A rail that is down is found by its state and by plain connections before anything can hang on it. Only one
+that reaches all nodes gets its own gloo group; one that looks slow is measured pair by pair. On accelerators
+one nccl group per local rank stands for a rail ("MOD g" in nccl-tests' words; untested on hardware).
 """
 
 from collections.abc import Iterator, Sequence

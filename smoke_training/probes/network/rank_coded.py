@@ -5,8 +5,7 @@ at one place have nothing in common. An int64 sum of up to 2^14 of them is exact
 
 A wrong sum is explained for every rank by what must have happened to *its* word: it is missing, it came
 twice, or some of its bits were changed. The true event is the same in every error of one fault; the false
-explanations differ from error to error, because the ranks' words do. One bit per rank (1 << rank) could
-not separate them: a flipped bit would accuse the rank to which that bit belongs.
+ones differ. With one bit per rank (1 << rank) a flipped bit would accuse the rank to which it belongs.
 """
 
 from collections.abc import Iterable, Sequence

@@ -74,9 +74,8 @@ class BatchStream:
 def repeatable_group(group: Group) -> dist.ProcessGroup | None:
     """Return a group with bit-reproducible sums; None where all groups have them.
 
-    The switch's own reduction (NVLS) adds in any order (NVIDIA/nccl#1497). `NCCL_NVLS_ENABLE` is read once
-    per process, before the sweeps, which use it; `NCCL_ALGO` for every communicator
-    (`src/graph/tuning.cc`). Rings add in the order of their ranks. Untested on hardware with such a switch.
+    NVLS adds in any order (NVIDIA/nccl#1497), rings in that of their ranks. `NCCL_NVLS_ENABLE` is read once a
+    process, `NCCL_ALGO` for every communicator (`src/graph/tuning.cc`). Untested on hardware with NVLS.
     """
     if not group.cuda:
         return None

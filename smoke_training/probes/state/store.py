@@ -1,9 +1,8 @@
 """Checkpoints by torch.distributed.checkpoint (DCP) that are either complete or refused.
 
 One folder per step holds DCP's files of every rank and its metadata; then every node writes a commit mark
-with the SHA-256 of all of them. DCP's metadata has positions of bytes, not their digests, so without the
-mark a flipped bit would be restored silently. A step without a mark was interrupted by the kill; a step whose
-bytes do not match its mark was damaged later, which is a fault.
+with the SHA-256 of all of them, which DCP's metadata lacks. A step without a mark was interrupted by the
+kill; a step whose bytes do not match its mark was damaged later, which is a fault.
 
 A checkpoint counts only when `.result()` has returned, which is also the only place where a failed upload
 shows. On CUDA the state is on the device, and a gloo group beside nccl coordinates.

@@ -1,8 +1,7 @@
 """Measure whether a DataLoader over real files keeps up with an emulated accelerator.
 
-The accelerator is a sleep as long as it would compute on a batch (the method of DLIO), so no GPU is needed
-to test whether storage, workers and processors could feed one. Every file's pages are dropped from the cache
-after it was written and after every read, so that a small data set stands for one that no node can cache.
+The accelerator is a sleep as long as it would compute on a batch (the method of DLIO). Every file's pages are
+dropped from the cache after each write and read, so that a small data set stands for one that nothing caches.
 """
 
 import math

@@ -1,10 +1,9 @@
 """Durable writes and cold reads of every storage target, on all nodes at once.
 
 One rank per node works, the others wait. A few blocks are overwritten repeatedly: the first write of a
-block is timed separately, because a thin or lazily initialised disk has to allocate it, so that one of two
-healthy nodes may look four times slower. Sizes are chosen from a trial write, the same on all nodes,
-so that a repetition takes some milliseconds on a fast disk and on a slow one. All nodes start every
-repetition together; the peers' times are the reference, so a busy moment of a shared service affects all.
+block is timed separately, because a thin or lazily initialised disk has to allocate it (four times slower).
+Sizes are chosen from a trial write, the same on all nodes, so that a repetition takes some milliseconds. All
+nodes start every repetition together, so a busy moment of a shared service affects the peers as well.
 """
 
 import contextlib

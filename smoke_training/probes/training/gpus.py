@@ -1,9 +1,8 @@
 """Repeat one matrix product on all GPUs at once: rate and bits of every GPU.
 
-A comparison of peers does not show a slowdown of all of them, so this rate is absolute.
-The result has to have the same bits every time and on every GPU of a kind: cuBLAS promises so for one version
-on GPUs of one architecture and number of multiprocessors (its documentation, "Results reproducibility").
-Untested on hardware, but for the product itself, on one H100.
+The rate is absolute: peers may all be slow. The result has to have the same bits every time and on every GPU
+of a kind: cuBLAS promises so for one version on GPUs of one architecture and number of multiprocessors (its
+documentation, "Results reproducibility"). Untested on hardware, but for the product itself, on one H100.
 """
 
 import time

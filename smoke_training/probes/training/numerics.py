@@ -5,8 +5,7 @@ gradient of a backward pass is ready, autograd runs the callbacks queued during 
 `DistributedDataParallel` queues the one that waits for the all-reduce and copies its result over the
 gradients when its last bucket is full (torch 2.13, `reducer.cpp`, `finalize_backward`), after a parameter's
 own hooks have run. A callback queued by such a hook therefore runs before it and sees this rank's own
-gradients, while the reduction is already running: checking them mostly uses time in which a step would wait
-anyway. This needs `gradient_as_bucket_view=False`, the default, and gradients cleared before every pass.
+gradients. This needs `gradient_as_bucket_view=False`, the default, and gradients cleared before every pass.
 """
 
 import hashlib

@@ -1,9 +1,8 @@
 """The training step with sharded parameters (FSDP2): its losses beside DDP's, and the cost of sharding.
 
 `fully_shard` gathers parameters before they are used and scatters gradients after, inside the forward and
-backward pass. The exposed part is found by comparison with the same step on an unsharded copy of the
-model without any collective, alternating in the order A B B A, for as long as the budget lasts: every sharded
-step of the timed model exchanges three times its parameters, seconds on a network without RDMA.
+backward pass. The exposed part is found by comparison with the same step on an unsharded copy of the model
+without any collective, in the order A B B A, for as long as the budget lasts (seconds a step without RDMA).
 
 Losses are those of a smaller model, whose parameters transfer quickly on any network.
 """

@@ -2,10 +2,9 @@
 
 Compute-only iterations (`no_sync`) alternate with synchronised ones in the order A B B A, so that both see
 the same neighbours, clocks and temperatures; ten pairs make a block of the statistics. A "step" is forward
-and backward: the optimizer costs the same in both and would let the replicas drift apart in the
-unsynchronised blocks. Every rank does the same work on the same shapes; garbage collection is off; ranks
-meet at a barrier before every iteration, outside the timed region, where gradients are cleared as well. A
-fixed spin before the first look and after each one measures the noise of the machines.
+and backward: the optimizer would let the replicas drift apart in the unsynchronised blocks. Garbage
+collection is off; ranks meet at a barrier before every iteration, outside the timed region, where gradients
+are cleared as well. A fixed spin before the first look and after each one measures the noise of the machines.
 """
 
 import time

@@ -32,9 +32,8 @@ class MlflowApp:
     """The tracking server that SageMaker runs, identified by its ARN.
 
     Requests go to one address for all apps of a region; headers identify the app and the caller. They
-    are signed for `sagemaker`: `sagemaker-mlflow` is the name for the older tracking servers alone. The role
-    needs `sagemaker:CallMlflowAppApi`. Source: sagemaker-mlflow 0.5.0, mlflow_sagemaker_helpers.py,
-    auth_provider.py.
+    are signed for `sagemaker` (older tracking servers: `sagemaker-mlflow`). The role needs
+    `sagemaker:CallMlflowAppApi`. Source: sagemaker-mlflow 0.5.0, mlflow_sagemaker_helpers.py.
     """
 
     def __init__(self, arn: str, environment: Mapping[str, str]) -> None:

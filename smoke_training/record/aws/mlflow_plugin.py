@@ -1,10 +1,9 @@
 """Plug-in of the mlflow package for MLflow Apps of SageMaker, for images without `sagemaker-mlflow`.
 
 mlflow resolves a tracking URI by its scheme, and the scheme `arn` is known to a plug-in only. The zip of this
-package has the entry points (`launchers.bundle.PLUGIN`), so scripts need no own code. The stores of an
-installed `sagemaker-mlflow` replace these: mlflow keeps the last one of a scheme, and the zip comes first on
-the path. Sources: mlflow 2.22 and 3.17, tracking/registry.py, tracking/request_auth/registry.py;
-sagemaker-mlflow 0.5.0, host_creds.py, auth.py.
+package has the entry points (`launchers.bundle.PLUGIN`). An installed `sagemaker-mlflow` comes later on the
+path and replaces these. Sources: mlflow 2.22 and 3.17, tracking/registry.py,
+tracking/request_auth/registry.py; sagemaker-mlflow 0.5.0, host_creds.py, auth.py.
 """
 
 import importlib

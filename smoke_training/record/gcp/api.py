@@ -42,10 +42,9 @@ def authorization(seconds: float) -> Mapping[str, str]:
 class IapLogin:
     """Login of a program to a service of Cloud Run behind Identity-Aware Proxy.
 
-    The service account signs a token for itself, valid for an hour and for all paths of one
-    address, which has to be the service's own (`status.url`). It needs `iam.serviceAccounts.signJwt` on
-    itself and `roles/iap.httpsResourceAccessor` on the service. Source: IAP documentation, "Programmatic
-    authentication"; IAM Service Account Credentials API v1, signJwt. *Untested in a real project.*
+    The service account signs a token for itself, for an hour and all paths of the service's own address
+    (`status.url`). It needs `iam.serviceAccounts.signJwt` on itself and `roles/iap.httpsResourceAccessor` on
+    the service. Source: IAP documentation, "Programmatic authentication"; signJwt. *Untested.*
     """
 
     def __init__(self, address: str, clock: Callable[[], float] = time.time) -> None:

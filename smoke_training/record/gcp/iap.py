@@ -1,8 +1,7 @@
 """Plug-in of the mlflow package for Identity-Aware Proxy.
 
 mlflow finds it in the zip of this package on the path of a job (`launchers.bundle.PLUGIN`), where
-MLFLOW_TRACKING_AUTH names it: scripts need no own code, and their tokens are renewed. Source:
-mlflow 3.17, tracking/request_auth.
+MLFLOW_TRACKING_AUTH names it; tokens are renewed. Source: mlflow 3.17, tracking/request_auth.
 """
 
 import os

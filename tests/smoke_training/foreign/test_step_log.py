@@ -1,7 +1,8 @@
 """Logs of training loops: pytorch/torchtitan and Megatron-LM, lines as published, hosts renamed."""
 
 import random
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -128,3 +129,78 @@ def test_iterations_that_were_nan_and_so_printed_no_loss_fail() -> None:
     text = [megatron(n, 500, 256) for n in range(1, 50)]
     found = judged([*text, *(megatron(n, 500, 256, rest="", nan=10) for n in range(50, 60))])
     assert status(found, "numerics.finite") is Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        # pytorch/pytorch ProcessGroupNCCL.cpp; torch/distributed/elastic; CUDA
+        "[rank3]:[E1124 10:20:01 ProcessGroupNCCL.cpp:616] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1201)",
+        "E1124 10:20:05 torch/distributed/elastic/multiprocessing/api.py:882] failed (exitcode: -6) local_rank: 3 (pid: 1234) of binary: python",
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "srun: error: node-a: task 3: Exited with exit code 1",
+    ],
+)
+def test_a_run_that_something_ended_is_an_error(line: str) -> None:
+    known, text = list(lines(100)), list(lines(40))
+    assert status(judged([*text, line], known), "run.completed") is Verdict.ERROR
+    assert judged([*text, line, *text], known).verdict is Verdict.ERROR  # and it started again
+    assert judged([*text[:20], line, *text[20:]], known).verdict is Verdict.PASS  # of something beside it
+    assert judged([*text[:4], line], known).verdict is Verdict.ERROR
+
+
+def staged(loss: str, last: str | None) -> list[str]:
+    """Rank 0 has no last stage of a pipeline and prints -1 (pytorch/torchtitan#1232, #550)."""
+    first = [re.sub(r"loss: +[\d.]+", f"loss: {loss}  grad_norm: 1.2", line) for line in lines(60)]
+    both = (
+        (line, line.replace("[rank0]", "[rank7]").replace(f"loss: {loss}", f"loss: {last}")) for line in first
+    )
+    return [line for pair in both for line in pair[: 2 if last else 1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (staged("-1.0000", "5.0"), Verdict.PASS),
+        (staged("-1.0000", "nan"), Verdict.FAIL),
+        (staged("-1.0000", None), Verdict.INCONCLUSIVE),
+        ([line.replace("norm: 1.2", "norm:  nan") for line in staged("5.0", None)], Verdict.INCONCLUSIVE),
+    ],
+    ids=["healthy", "the last stage is NaN", "no loss", "gradients"],
+)
+def test_the_loss_is_that_of_the_rank_that_has_one(text: list[str], verdict: Verdict) -> None:
+    assert judged(text, staged("-1.0000", "5.0")).verdict is verdict
+
+
+@pytest.mark.parametrize("count", [200, 12_000], ids=["kept", "thinned"])
+@pytest.mark.parametrize(
+    "slow",
+    [lambda n, _: 5.0 * (n % 10 >= 7), lambda n, count: 0.5 * count * (n == 101)],
+    ids=["30 %", "a stall"],
+)
+def test_long_steps_that_a_median_does_not_see_are_no_pass(
+    slow: Callable[[int, int], float], count: int
+) -> None:
+    line = "step {} | loss 9.2 | step time: {:.0f} ms"
+    even = [line.format(n, 350) for n in range(count)]
+    text = [line.format(n, 350 * max(1.0, slow(n, count))) for n in range(count)]
+    assert judged(text, even).verdict is Verdict.INCONCLUSIVE
+    assert judged(even, text).verdict is Verdict.PASS
+
+
+def test_steps_are_compared_at_batch_sizes_of_both_logs() -> None:
+    """Fewer samples take longer each: pipelines of small batches wait."""
+
+    def log(*sizes: int, factor: float = 1.0) -> list[str]:
+        return [
+            megatron(40 * place + n, (2000 + 10 * size) * factor, size)
+            for place, size in enumerate(sizes)
+            for n in range(1, 41)
+        ]
+
+    ramp, full = (64, 128, 256, 256), (256, 256, 256)
+    assert judged(log(*ramp), log(*full)).verdict is Verdict.PASS
+    assert judged(log(*full), log(*ramp)).verdict is Verdict.PASS
+    assert judged(log(*full, factor=1.4), log(*ramp)).verdict is Verdict.FAIL
+    assert judged(log(*full), log(128, 128)).verdict is Verdict.INCONCLUSIVE
