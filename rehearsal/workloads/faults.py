@@ -23,12 +23,26 @@ def inject_faults(runner: PodRunner, home: Path) -> None:
         SlowRank(runner, fault)
 
 
+def _is_rank(pid: int, rank: int) -> bool:
+    """Return whether a process is this rank: forked (smoke_training/worker.py), or started by torchrun.
+
+    RANK alone is not enough: in a PyTorchJob it is the index of the pod.
+    """
+    process = Path(f"/proc/{pid}")
+    with contextlib.suppress(OSError):
+        environment = dict(
+            variable.partition(b"=")[::2] for variable in (process / "environ").read_bytes().split(b"\0")
+        )
+        started = b"LOCAL_RANK" in environment and environment.get(b"RANK") == str(rank).encode()
+        return started or (process / "comm").read_text() == f"rank {rank}\n"
+    return False
+
+
 class SlowRank:
     """Keeps the processes of one rank stopped for a share of the time, with SIGSTOP and SIGCONT.
 
-    A process belongs to the rank if it was started with `RANK=<rank>` in its environment, or if its name is
-    `rank <rank>`, as that of a forked rank (smoke_training/worker.py). Every such process of the pod, one
-    after another, is slowed until the pod is over, and always left unstopped.
+    Every process of the rank in the pod, one after another, is slowed until the pod is over, and always left
+    unstopped.
     """
 
     def __init__(self, runner: PodRunner, fault: SmokeFault) -> None:
@@ -52,14 +66,7 @@ class SlowRank:
             )
 
     def _find(self) -> int | None:
-        variable, name = f"RANK={self._rank}".encode(), f"rank {self._rank}\n"
-        for pid in self._runner.pids():
-            with contextlib.suppress(OSError):
-                process = Path(f"/proc/{pid}")
-                started_with = (process / "environ").read_bytes().split(b"\0")
-                if variable in started_with or (process / "comm").read_text() == name:
-                    return pid
-        return None
+        return next((pid for pid in self._runner.pids() if _is_rank(pid, self._rank)), None)
 
     def _slow(self, pid: int) -> None:
         """Stop and continue one process until it is gone; `pidfd` so that no other process is ever hit."""

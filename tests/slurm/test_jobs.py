@@ -3,19 +3,19 @@
 import contextlib
 import dataclasses
 import json
-import os
-import signal
 import sys
-import threading
-import time
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from infra.launchers import shell
 from infra.launchers.runplan import RunPlan
+from rehearsal.core.faults import SmokeFault
 from rehearsal.slurm.cluster import LocalSlurm
+from rehearsal.workloads.faults import SlowRank
 from tests.smoke_training.jobs import bundle, port_pair
 from tests.smoke_training.samples import document
 from tests.trainstack.cli.command import run
@@ -88,42 +88,29 @@ def test_the_gate_passes_on_four_nodes_and_names_them(slurm: LocalSlurm, tmp_pat
 
 
 def test_a_slow_rank_is_named_with_its_node(slurm: LocalSlurm, tmp_path: Path) -> None:
-    over = threading.Event()
-    thread = threading.Thread(target=_slow, args=("1", str(slurm.folder), over))
-    thread.start()
+    state_of = SimpleNamespace(over=False)
+    pids = partial(_started_with, f"SLURM_CONF={slurm.folder}/etc/slurm.conf")
+    runner: Any = SimpleNamespace(state=state_of, pids=pids, note=print)
+    SlowRank(runner, SmokeFault(slow_rank=1, duty=0.3))
     try:
         state, result, log = gate(
             slurm, tmp_path / "gate", 2, phases=["world", "fitness", "training"], min_scaling_efficiency=0.01
         )
     finally:
-        over.set()
-        thread.join()
+        state_of.over = True
     assert (state, result["verdict"]) == ("FAILED", "FAIL"), log[-3000:]
     found = next(one for one in result["checks"] if one["status"] == "FAIL")
     assert "a100-2" in json.dumps(found), found
 
 
-def _slow(rank: str, mark: str, over: threading.Event) -> None:
-    """Stop a rank's processes for two thirds of the time."""
-    while not over.is_set():
-        pids = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdecimal()]
-        ours = [pid for pid in pids if _has(pid, f"RANK={rank}", f"SLURM_CONF={mark}/etc/slurm.conf")]
-        for pid in ours:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGSTOP)
-        time.sleep(0.04)
-        for pid in ours:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
-        time.sleep(0.02)
-
-
-def _has(pid: int, *wanted: str) -> bool:
-    try:
-        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    return all(one.encode() in variables for one in wanted)
+def _started_with(variable: str) -> list[int]:
+    """The processes with a variable in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if variable.encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+    return found
 
 
 def training(folder: Path, **changes: Any) -> Path:

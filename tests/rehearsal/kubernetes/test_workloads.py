@@ -247,9 +247,9 @@ def test_deleting_a_namespace_ends_what_runs_in_it(rehearsed: Rehearsed) -> None
 
 RANKED = """
 import os, sys, time
-if "RANK" not in os.environ:
+if "LOCAL_RANK" not in os.environ:
     import subprocess
-    environments = [{**os.environ, "RANK": str(rank)} for rank in (0, 1)]
+    environments = [{**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in (0, 1)]
     if FORKED:
         rank = int(os.fork() == 0)
         os.environ.update(environments[rank])
@@ -274,6 +274,8 @@ def test_a_slow_rank_is_stopped_and_continued_from_outside(rehearsed: Rehearsed,
     (rehearsed.home / "faults.json").write_text('{"smoke": {"slow_rank": 1, "duty": 0.3}}')
     ranked = job("ranked", script_pod("ranked"))
     ranked["spec"]["template"]["metadata"] = {"labels": {RUN_LABEL: "ranked"}}
+    (container,) = ranked["spec"]["template"]["spec"]["containers"]
+    container["env"] = [{"name": "RANK", "value": "1"}]  # of the launcher: the index of a PyTorchJob's pod
     rehearsed.create(JOB, ranked, "ranked")
     log = next((rehearsed.home / "logs" / "lab").glob("ranked-*.log"))
     wait_until(lambda: "was stopped" in log.read_text())
