@@ -214,9 +214,9 @@ def parse(text: str) -> Plan:
 def _burn_problems(plan: Plan) -> list[str]:
     if (plan.depth == BURN) != (plan.burn_s is not None):
         return [f"burn_s: got {plan.burn_s}; must be given with depth burn, and only with it"]
-    if plan.burn_s is not None and plan.timeout_s < plan.burn_s + BURN_MARGIN_S:
-        return [f"timeout_s: got {plan.timeout_s:g}; must exceed burn_s by {BURN_MARGIN_S:g} seconds"]
-    return []
+    needed = (plan.burn_s or 0.0) + plan.join_timeout_s + BURN_MARGIN_S
+    rule = f"must be at least {needed:g}: burn_s, join_timeout_s and {BURN_MARGIN_S:g} seconds"
+    return [f"timeout_s: got {plan.timeout_s:g}; {rule}"] if plan.burn_s and plan.timeout_s < needed else []
 
 
 def located(plan: Plan, environment: Mapping[str, str]) -> Plan:

@@ -14,6 +14,7 @@ from components.kubernetes.validation.smoke_home import SERVICE_ACCOUNT, SmokeHo
 from components.kubernetes.volumes import SharedVolume
 from infra.launchers.validation import CHECKPOINTS, RUNS
 from infra.stackspec import StackSpec
+from infra.stackspec.rules.core import BURN_MARGIN_S
 from smoke_training.fabric import Fabric
 from smoke_training.names import RESULT_COPIES
 from stacks.parts import (
@@ -148,6 +149,8 @@ def smoke_plan(spec: StackSpec, pool: MachinePool, nodes: int, *, shared: bool) 
     """
     wanted = spec.smoke
     within = max(wanted.timeout_s // 2, wanted.timeout_s - _RUN_S)
+    if wanted.burn_s:
+        within = wanted.timeout_s - wanted.burn_s - (BURN_MARGIN_S - _JOIN_AT_LEAST_S)
     price = pool.usd_per_hour
     storage = {"name": _CLAIM, "path": "$WORK_DIR", "write_mb_s": None, "source": None}
     return {

@@ -156,8 +156,8 @@ class SmokeSpec(Model):
     sustained work for the time in `burn` instead: it measures no network, storage or scaling."""
 
     burn: Duration | None = None
-    """Time of the sustained work at the depth `burn`, such as `15m` or `900s`, at least 120 s shorter than
-    `timeout_s`; null at the other depths."""
+    """Time of the sustained work at the depth `burn`, such as `15m` or `900s`, at least 240 s shorter than
+    `timeout_s` (all but 120 s of the rest is for nodes to join); null at the other depths."""
 
     min_scaling_efficiency: Annotated[float, Field(gt=0, le=1)]
     """Minimum share of the step time without communication; 1.0 is no loss."""

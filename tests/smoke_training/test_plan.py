@@ -97,10 +97,11 @@ def test_a_full_run_fits_into_four_minutes() -> None:
 
 
 def test_a_burn_has_its_own_phases_and_its_time_fits_into_the_limit() -> None:
-    found = plan(depth="burn", burn_s=900, timeout_s=1200)
+    found = plan(depth="burn", burn_s=900, timeout_s=1200, join_timeout_s=180)
     assert found.chosen_phases == ("world", "fitness", "burn")
     assert found.seconds("burn") == 900
     assert "burn" not in plan(depth="full").chosen_phases + plan().chosen_phases
-    for changes in ({"depth": "burn"}, {"burn_s": 60}, {"depth": "burn", "burn_s": 900, "timeout_s": 900}):
+    short = {"depth": "burn", "burn_s": 900, "timeout_s": 1199, "join_timeout_s": 180}  # a node joins late
+    for changes in ({"depth": "burn"}, {"burn_s": 60}, short):
         with pytest.raises(DocumentError):
             plan(**changes)

@@ -42,6 +42,12 @@ def test_over_tcp_no_rails_are_declared() -> None:
     assert (plan.fabric, plan.network_gbit_s, plan.rail_gbit_s) == ("tcp", None, None)
 
 
+@pytest.mark.parametrize(("timeout_s", "join_s"), [(1140, 120), (1800, 780), (21600, 1200)])
+def test_a_burn_has_its_whole_time_after_the_last_node_joins(timeout_s: int, join_s: int) -> None:
+    plan = plan_of(lambda spec: spec["smoke"].update(depth="burn", burn="15m", timeout_s=timeout_s))
+    assert (plan.burn_s, plan.timeout_s, plan.join_timeout_s) == (900, timeout_s, join_s)
+
+
 def test_a_stack_without_a_shared_file_system_names_none() -> None:
     assert plan_of(without_shared_file_system).storage == ()
 

@@ -11,7 +11,7 @@ from infra.stackspec.rules.team_budgets import team_budgets
 from infra.stackspec.stack import StackSpec, TeamSpec
 
 Rule = Callable[[StackSpec], Iterator[Problem]]
-BURN_MARGIN_S = 120  # as the run's plan demands: to start, to copy and to judge
+BURN_MARGIN_S = 240  # as the run's plan demands: 120 for the nodes to join, 120 to start, copy and judge
 
 
 def team_names(spec: StackSpec) -> Iterator[Problem]:
@@ -66,7 +66,9 @@ def smoke_burn(spec: StackSpec) -> Iterator[Problem]:
         yield Problem("smoke.burn", wanted.burn, rule, fix, against="smoke.depth", code="burn-without-depth")
     needed = (wanted.burn_s or 0) + BURN_MARGIN_S
     if wanted.burn_s is not None and needed > wanted.timeout_s:
-        rule = f"with {BURN_MARGIN_S} s to start and to judge longer than smoke.timeout_s, {wanted.timeout_s}"
+        rule = (
+            f"with {BURN_MARGIN_S} s to join, start and judge longer than smoke.timeout_s, {wanted.timeout_s}"
+        )
         fix = f"Set smoke.timeout_s to {needed}, up to {6 * 3600}, or a shorter time."
         yield Problem(
             "smoke.burn", wanted.burn, rule, fix, against="smoke.timeout_s", code="burn-outlives-gate"

@@ -28,8 +28,8 @@ def test_what_cannot_be_deployed_is_refused_by_name(values: Values, case: str) -
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"burn": "15m", "timeout_s": 1020}, None),
-        ({"burn": "15m", "timeout_s": 1019}, "burn-outlives-gate"),
+        ({"burn": "15m", "timeout_s": 1140}, None),
+        ({"burn": "15m", "timeout_s": 1139}, "burn-outlives-gate"),
         ({"burn": "7h", "timeout_s": 6 * 3600}, "burn-outlives-gate"),
     ],
 )
