@@ -9,11 +9,13 @@ import atexit
 import contextlib
 import ctypes
 import os
+import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
+from typing import Any
 
 from smoke_training.names import FORKED
 from smoke_training.runtime import heartbeat
@@ -33,10 +35,15 @@ class ForkedRank:
     torchrun's own (`start_method="fork"`) report the end of one only, and wait forever after `os._exit`.
     """
 
-    def __init__(self, args: Sequence[str], env: Mapping[str, str], **_: object) -> None:
+    def __init__(self, args: Sequence[str], env: Mapping[str, str], **options: Any) -> None:
         process, work = _spares.pop(0)
-        work.send((args, env))
-        self.pid, self.wait, self.poll = process.pid, process.join, lambda: process.exitcode
+        self.wait: Callable[..., object] = process.join
+        self.pid, self.poll = process.pid, lambda: process.exitcode
+        try:
+            work.send((args, env))
+        except OSError:  # it was killed
+            new = subprocess.Popen(args, env=env, **options)
+            self.pid, self.wait, self.poll = new.pid, new.wait, new.poll
 
 
 def _fork(count: int) -> None:

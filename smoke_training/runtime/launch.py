@@ -97,12 +97,14 @@ class LocalRanks:
             return self.last
         passed = min(now - self._looked, LOOK_AT_MOST_S)
         self._looked = now
-        agent = processes.state_of(self._process.pid)
+        vitals, agent = tuple(self._vitals.look(now)), processes.state_of(self._process.pid)
+        if status is None and agent is not None and agent.ended:
+            status = agent.code  # its ranks have ended with its main thread, and others of its threads run on
         stopped = agent is not None and agent.state in ("T", "t")
         self._agent_stopped_s = self._agent_stopped_s + passed if stopped else 0.0
         kills = host.oom_kills()
         self.last = NodeReport(
-            vitals=tuple(self._vitals.look(now)),
+            vitals=vitals,
             planned=self._killed,
             torchrun=status,
             torchrun_stopped_s=round(self._agent_stopped_s, 3),

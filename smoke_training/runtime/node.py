@@ -30,6 +30,7 @@ from smoke_training.runtime.launch import LocalRanks
 from smoke_training.runtime.system_metrics import SystemSampler
 from smoke_training.verdict_record import VerdictRecord
 
+_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)  # the last two by `sbatch --signal`
 ADDRESS_PATIENCE = 2.5  # times the join timeout: a pod's name has no address before the pod is scheduled
 
 
@@ -50,7 +51,7 @@ class NodeRun:
 
     def run(self) -> int:
         """Run to the end in every case; returns the documented exit code."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _STOPS:
             signal.signal(number, _stop)
         # For hangs that no deadline in the main thread can catch, such as a write to a file server.
         last_resort = threading.Timer(self.ends - time.monotonic(), self._give_up)
@@ -60,7 +61,7 @@ class NodeRun:
             self._sampler.start()
             ended = self._try()
             # From here on the record is written; a second signal must not interrupt that.
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in _STOPS:
                 signal.signal(number, signal.SIG_IGN)
             if self._session is not None:
                 self._session.finish([*self._failures(), document_of(self._sampler.stop())], self.ends - 1)
@@ -232,6 +233,6 @@ class NodeRun:
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
-    for other in (signal.SIGTERM, signal.SIGINT):  # a second signal must not interrupt the end of the ranks
+    for other in _STOPS:  # a second signal must not interrupt the end of the ranks
         signal.signal(other, signal.SIG_IGN)
     raise RunEndedError(f"stopped by {signal.Signals(number).name}")

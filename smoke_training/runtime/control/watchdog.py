@@ -110,8 +110,9 @@ class Watchdog:
         if certain:
             return tuple(_killed(node, v) for node, v in certain)
         causes = [(node, v) for node, v in dead if not v.closed]
-        if not causes:
-            return ()  # torchrun will report the rank for which it ended these
+        unrecorded = (node for node, v in causes if v.code is None and v.status == "RUNNING")
+        if not causes or any(node.torchrun for node in unrecorded):
+            return ()  # torchrun will report the rank for which it ended these, or it broke itself
         first = [view for view in causes if view[1].rank in self._first_dead] or causes
         silent = [view for view in first if view in silent]
         if silent:

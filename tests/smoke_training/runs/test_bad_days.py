@@ -122,6 +122,20 @@ def test_without_node_0_the_others_end_by_themselves(archive: Path, tmp_path: Pa
     until(lambda: not job.processes(), 10)
 
 
+def test_a_user_signal_of_a_queue_ends_a_run_with_a_result(
+    archive: Path, tmp_path: Path, jobs: list[Job]
+) -> None:
+    job = Job(archive, tmp_path, plan=TRAINING)
+    jobs.append(job)
+    until(lambda: job.measured("world"))
+    job.nodes[0].process.send_signal(signal.SIGUSR1)  # `sbatch --signal`
+    assert job.nodes[0].finish(30)[0] == 3
+    assert check(job.result(), "run.completed")["status"] == "ERROR"
+    assert "SIGUSR1" in job.nodes[0].message()
+    job.nodes[1].finish(20)
+    assert job.processes() == []
+
+
 def test_a_missing_node_is_named_and_no_rank_is_started(
     archive: Path, tmp_path: Path, jobs: list[Job]
 ) -> None:

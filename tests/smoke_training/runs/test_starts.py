@@ -21,6 +21,14 @@ def die(event, _):
         time.sleep(0.5)  # the other ranks have sent heartbeats
         os.kill(os.getpid(), -int(how)) if int(how) < 0 else os._exit(int(how))
 sys.addaudithook(die)
+if "SPARES" in os.environ:
+    from multiprocessing.context import ForkProcess
+    start = ForkProcess.start
+    def killed(self):
+        start(self)
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+    ForkProcess.start = killed
 """
 
 
@@ -53,6 +61,11 @@ def test_a_rank_that_dies_before_its_first_heartbeat_is_named_and_no_other(
     assert not any(f"rank {other}" in first["message"] for other in others)
     (log,) = tmp_path.glob("smoke-*/node-0/torchrun.log")
     assert str(log.parent) in output
+
+
+def test_a_process_that_is_killed_before_it_becomes_a_rank_is_replaced(tmp_path: Path) -> None:
+    code, output = run(tmp_path, "--ranks", "2", "--out", "result.json", SPARES="killed")
+    assert code == 0, output
 
 
 def test_a_module_that_is_missing_is_the_reason_and_accuses_no_rank(tmp_path: Path) -> None:

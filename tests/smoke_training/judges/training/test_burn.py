@@ -71,6 +71,12 @@ def test_an_interrupted_burn_and_two_camps_prove_nothing() -> None:
     assert judged("bits", record(seconds=310.0)).status is Verdict.INCONCLUSIVE
     camps = record(2, first=[[1, 2, 3, 4], [5, 6, 7, 8]])
     assert judged("bits", camps).status is Verdict.INCONCLUSIVE
+    # CPUs of several generations differ in the last bits of a product; repeated steps do not.
+    first = [[1, 2, 3, 4]] * 7 + [[1, 2, 3, 9]]
+    assert judged("bits", record(first=first), "cpu", "gloo").status is Verdict.INCONCLUSIVE
+    broken = record(first=first, wrong=[1] + [0] * 7)
+    found = judged("bits", broken, "cpu", "gloo")
+    assert (found.status, [item.id for item in found.culprits]) == (Verdict.FAIL, ["0"])
     wrong = record(seconds=310.0, wrong=[1] + [0] * 7)
     assert judged("bits", wrong).status is Verdict.FAIL
 

@@ -116,6 +116,13 @@ def test_an_unknown_signal_is_awaited_and_then_counts_as_killed() -> None:
     assert (found.rank, found.signal) == (1, None)
 
 
+def test_a_torchrun_that_broke_explains_the_ranks_that_ended_with_it() -> None:
+    views = nodes(vital(0, gone=True), torchrun=1)
+    assert decide(views) == ()
+    (found,) = decide(nodes(vital(0, closed=True, gone=True), vital(1, gone=True, code=7), torchrun=1))
+    assert isinstance(found, Broke) and found.rank == 1
+
+
 def test_of_several_that_ended_in_ways_that_peers_cause_the_first_is_named() -> None:
     dog = Watchdog(LIMITS)
     first = nodes(vital(0), vital(1, gone=True, code=-15))
