@@ -11,12 +11,11 @@ from smoke_training.nccl.log import LogFacts
 class Cell:
     """One direction of one pair of nodes; every series has one value per visit.
 
-    `gbit_s` is payload over the time from when the receiver was ready until it had everything, so it is
-    never above the wire's rate. `segments` are TCP segments or packets that the sender's node sent during
-    the visit, `retransmitted` those it sent again, `spurious` of them the ones that the receiver reported
-    as duplicates: not lost. `sent_bytes` and `received_bytes` are what the interfaces of the two ends
-    counted. A series is None where the kernel does not count it. `lanes_gbit_s` has a series for each local
-    rank where nodes have several that exchange data at once.
+    `gbit_s` is payload over the time from when the receiver was ready until it had everything. `segments` are
+    TCP segments or packets that the sender's node sent during the visit, `retransmitted` those it sent again,
+    `spurious` of them the ones that the receiver reported as duplicates. `sent_bytes` and `received_bytes`
+    are what the interfaces of the two ends counted. A series is None where the kernel does not count it.
+    `lanes_gbit_s` has a series for each local rank where nodes have several that exchange data at once.
     """
 
     sender: int  # node

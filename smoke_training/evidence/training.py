@@ -36,10 +36,9 @@ class Training(Record):
 
     `compute` without any collective, `step` with the gradient all-reduce; `*_cpu` is the thread's own CPU
     time, `*_queue` the time it waited runnable for a CPU (None where the kernel does not report it). `spin`
-    is the null measurement, a fixed amount of work between the steps. `windows`, by
-    rank, cover the compute-only iterations alone for the quota and the whole sampling for the rest.
-    `backend` carried the gradients: with nccl, accelerators compute. `buckets` are the bytes that are reduced
-    at once, in order; empty in records before they were kept.
+    is a fixed amount of work between the steps. `windows`, by rank, cover the compute-only iterations alone
+    for the quota and the whole sampling for the rest. `backend` carried the gradients. `buckets` are the
+    bytes that are reduced at once, in order; empty in records before they were kept.
     """
 
     compute: Rows

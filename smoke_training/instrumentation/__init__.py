@@ -22,14 +22,11 @@ A step lasts from asking for one batch to asking for the next. Its seconds are
 - `checkpoint`: inside `run.saving()` or `run.checkpoint()`;
 - `other`: everything else in the loop.
 
-Overhead per step is a few clock readings (figure: `benchmarks/instrument_overhead.py`).
-Each record has tokens per second, MFU and the share of effective training time (`step_records.py`); a loop
-that hangs is reported with the collective that a rank did not enter (`hang.py`).
-Ranks compare their compute times every `every` steps through the process group's key-value store, in
-a separate thread: no collective, no barrier, no wait in the step itself. Works without
-`torch.distributed` as well. On CUDA the marks are events on the current stream, read one window later.
-
-Checkpoints that `run.saving()` gave a folder are committed, announced and pruned by the stack's policy
+Overhead per step is a few clock readings (`benchmarks/instrument_overhead.py`). A loop that hangs is reported
+with the collective that a rank did not enter (`hang.py`). Ranks compare their compute times every `every`
+steps through the process group's key-value store, in a separate thread: no collective, no barrier, no wait in
+the step itself. On CUDA the marks are events on the current stream, read one window later. Checkpoints that
+`run.saving()` gave a folder are committed, announced and pruned by the stack's policy
 (docs/explanation/checkpoints.md), in a thread of their own.
 """
 

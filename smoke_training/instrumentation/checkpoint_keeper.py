@@ -25,6 +25,7 @@ class CheckpointKeeper:
         self._peers = Peers()
         self._work: queue.SimpleQueue[tuple[Path, int] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._given_up = threading.Event()
 
     def written(self, root: Path, step: int) -> None:
         """Register that this rank has written its files of a step."""
@@ -48,6 +49,8 @@ class CheckpointKeeper:
         patience_s = FAILED_S if failed else END_S
         self._thread.join(patience_s)
         if self._thread.is_alive():
+            self._given_up.set()  # a daemon thread inside of torch aborts the interpreter's end
+            self._thread.join(FAILED_S)
             self._complain(f"the last checkpoint was not committed within {patience_s:.0f} s")
 
     def _run(self) -> None:
@@ -65,7 +68,8 @@ class CheckpointKeeper:
                 raise TimeoutError(
                     f"ranks {', '.join(map(str, late))} have not written within {RANKS_S:.0f} s"
                 )
-            time.sleep(_POLL_S)
+            if self._given_up.wait(_POLL_S):
+                return
         self._say(commit(root, step))
         prune(root, self._retention)
 

@@ -87,8 +87,10 @@ class HangWatch(threading.Thread):
         self.watches, self._done = limit_s < math.inf and peers.world > 1, threading.Event()
 
     def stop(self) -> None:
-        """Stop looking."""
+        """Stop looking; waits, as a daemon thread inside of torch aborts the interpreter's end."""
         self._done.set()
+        if self.is_alive():
+            self.join(ANSWER_S)
 
     def run(self) -> None:
         """Look until `stop`."""

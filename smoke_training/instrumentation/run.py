@@ -37,11 +37,7 @@ Batch = TypeVar("Batch")
 
 
 def metrics(record: Mapping[str, Any]) -> dict[str, float]:
-    """A record as flat numbers for an experiment tracker; unknown values are left out.
-
-    Seconds per step by part, `step_seconds`, the shares lost to data and communication, rates, the share of
-    effective time, and the largest slowdown of any rank.
-    """
+    """A record as flat numbers for an experiment tracker; unknown values are left out."""
     found = {f"step/{part}_seconds": value for part, value in record["seconds"].items() if value is not None}
     found["step/lost_to_data"] = record["lost_to_data"]
     if record["lost_to_communication"] is not None:
@@ -62,25 +58,18 @@ class InstrumentedRun(Generic[Batch]):
     """Watches a training loop; use it in a `with` statement around the loop.
 
     Every `every` steps rank 0 makes a record (`latest`; a line of the file `jsonl`; an argument for
-    `on_record`, which is called in a separate thread, so that
-    `on_record=lambda r: mlflow.log_metrics(metrics(r), step=r["step"])` costs the loop nothing). All ranks
-    of a process group must instrument their loops alike. ValueError for a wrong `every` or `hang_s`, or if
-    the stack's policy of checkpoints, which applies where `keep` is not given, cannot be read. A loop that
-    is not in the `with` statement, or does not take its batches from `batches()`, is not recorded: reported
-    once, on rank 0.
+    `on_record`, which is called in a separate thread, as `lambda r: mlflow.log_metrics(metrics(r),
+    step=r["step"])`). All ranks of a process group must instrument their loops alike. ValueError for a wrong
+    `every` or `hang_s`, or if the stack's policy of checkpoints (where `keep` is not given) cannot be read. A
+    loop outside of the `with` statement, or without `batches()`, is not recorded: reported once, on rank 0.
 
-    `model`: one module, or several (parts of a pipeline, a generator and its critic).
-
-    `tokens` counts those of a batch that this rank alone trains on (0 where another rank has the same batch);
-    without it, an integer tensor of two dimensions (alone, first in a tuple, or `input_ids`) is counted,
-    padding included. A step is a batch of the loader, so accumulated gradients change no rate.
-    `flops_per_token` (forward and backward, `smoke_training/formulae/mfu.py`) and `peak_tflops` of one device
-    give `mfu`.
-
-    A loop of several ranks that makes no step for `hang_s` (None: never looked at) is reported once, in
-    `problems`, a warning and `jsonl`: with the collective that a rank did not enter.
-
-    `step` counts from 1; `history` and `latest` fill as windows are evaluated.
+    `model`: one module, or several (a generator and its critic). `tokens` counts those of a batch that this
+    rank alone trains on (0 where another rank has the same batch); without it, an integer tensor of two
+    dimensions (alone, first in a tuple, or `input_ids`) is counted, padding included. A step is a batch of
+    the loader, so accumulated gradients change no rate. `flops_per_token` (forward and backward,
+    `smoke_training/formulae/mfu.py`) and `peak_tflops` of one device give `mfu`. A loop of several ranks that
+    makes no step for `hang_s` (None: never looked at) is reported once, in `problems`, a warning and `jsonl`:
+    with the collective that a rank did not enter. `step` counts from 1; `history` grows by windows.
     """
 
     def __init__(
@@ -253,14 +242,22 @@ class InstrumentedRun(Generic[Batch]):
                 self._bookkeeper.complain(f"tokens: {type(error).__name__}: {error}")
             self._tokens = None
 
-    def loss(self, value: Tensor | float) -> None:
+    def loss(self, value: Tensor | float | None) -> None:
         """Note this rank's loss of this step, before any reduction; it is read later, without a wait here.
 
-        Of a DTensor only the local part is read: anything else is a collective, for which peers may not wait.
+        None: a stage of a pipeline without one. Of a DTensor only the local part is read: anything else is a
+        collective, for which peers may not wait.
         """
-        noted = torch.as_tensor(value).detach()
-        local: Tensor = noted.to_local() if hasattr(noted, "to_local") else noted
-        self._losses.append((self.step, local.isfinite().all()))
+        if value is None or not (self._active and self._began):
+            return
+        try:
+            noted = torch.as_tensor(value).detach()
+            local: Tensor = noted.to_local() if hasattr(noted, "to_local") else noted
+            self._losses.append((self.step, local.isfinite().all()))
+        except Exception as error:  # a loss of another form must not end the loop
+            text = f"loss: {type(error).__name__}: {error}"
+            if text not in self._bookkeeper.problems:
+                self._bookkeeper.complain(text)
 
     @contextmanager
     def checkpoint(self) -> Iterator[None]:

@@ -70,7 +70,7 @@ class Bookkeeper(threading.Thread):
         self._broken: int | None = None
         self._accused: tuple[int, int] | None = None
         self._gpu = _gpu(models)
-        self._window = 0
+        self._window, self._given_up = 0, False
         self._work: queue.SimpleQueue[Window | None] = queue.SimpleQueue()
         self.hand_over: Callable[[Window], None] = self._work.put
 
@@ -79,11 +79,12 @@ class Bookkeeper(threading.Thread):
         self._work.put(None)
         self.join(FLUSH_S)
         if self.is_alive():
+            self._given_up = True
             self.complain(f"the last records were not written within {FLUSH_S:.0f} s")
 
     def run(self) -> None:
         """Evaluate windows until `stop`."""
-        while (item := self._work.get()) is not None:
+        while (item := self._work.get()) is not None and not self._given_up:
             # An error here must not reach the training loop; it is recorded, with one warning.
             try:
                 self._evaluate(item)

@@ -1,8 +1,4 @@
-"""The alert of a scheduled run: one message to a topic when the stack got worse.
-
-No deploy waits for a scheduled run, so its result is sent to a topic, with the verdict's own message; the
-log has the same text for subscribers of logs.
-"""
+"""The alert of a scheduled run: one message to a topic when the stack got worse."""
 
 import time
 from collections.abc import Mapping

@@ -1,8 +1,4 @@
-"""Write the record of a run: result, samples, summary, baseline, and the MLflow run.
-
-The result file is written first and is complete without the others. A missing file is named in the result
-with its reason and does not affect the others.
-"""
+"""Write the record of a run: result, samples, summary, baseline, and the MLflow run."""
 
 import contextlib
 import gzip

@@ -1,9 +1,8 @@
 """Attribute slow exchanges between nodes to nodes or links: schedule, scores, attribution (pure).
 
-All pairs exchange data in rounds of disjoint pairs (the circle method of round-robin tournaments), first one
-direction, then the other. A *cell* is one direction of one pair, of rate b_ij ~ min(s_i, r_j) l_ij. So a
-node whose whole row (it sends) or column (it receives) is slow is to blame for it, and a single slow cell
-between nodes that are fast elsewhere is a slow link.
+All pairs exchange data in rounds of disjoint pairs (the circle method). A *cell* is one direction of one
+pair, of rate b_ij ~ min(s_i, r_j) l_ij. So a node whose whole row (it sends) or column (it receives) is slow
+is to blame for it, and a single slow cell between nodes that are fast elsewhere is a slow link.
 
 The samples of a cell come from repetitions of the schedule, seconds apart, because noise comes in bursts. A
 visit during most of which a thread of either end waited for a CPU never accuses a cell. Log ratios to the

@@ -1,8 +1,9 @@
 """Loops that use `instrument` wrongly are reported once; rates that cannot be stated have their reason."""
 
 import warnings
+import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -48,6 +49,37 @@ def test_a_loop_that_is_not_recorded_is_reported_once(loop: Any, missing: str, e
     assert len(seen) == len(run.problems) == 1
     assert all(word in run.problems[0] for word in ("steps, rates", "with instrument", "run.batches()"))
     assert run.latest is None
+
+
+class Traced(Tensor):
+    """A tensor that knows what was computed from it."""
+
+    results: ClassVar[list[weakref.ref[Tensor]]] = []
+
+    @classmethod
+    def __torch_function__(cls, *arguments: Any, **options: Any) -> Any:
+        found = super().__torch_function__(*arguments, **options)  # type: ignore[no-untyped-call]
+        if isinstance(found, Tensor):
+            cls.results.append(weakref.ref(found))
+        return found
+
+
+def test_losses_of_a_loop_that_is_not_recorded_are_not_kept() -> None:
+    loss = torch.ones(()).as_subclass(Traced)
+    run = smoke_training.instrument(nn.Linear(8, 1), None, Loader(8))
+    with pytest.warns(RuntimeWarning, match="batches"), run:
+        for _ in BATCHES:
+            run.loss(loss)
+        assert all(kept() is None for kept in Traced.results)
+
+
+@pytest.mark.filterwarnings("ignore:step instrumentation")
+@pytest.mark.parametrize(("value", "problems"), [(None, 0), ({"loss": torch.ones(1)}, 1)])
+def test_a_loss_that_is_none_or_cannot_be_read_does_not_end_the_loop(value: Any, problems: int) -> None:
+    with smoke_training.instrument(nn.Linear(8, 1), None, Loader(8), every=2) as run:
+        for _ in run.batches():
+            run.loss(value)
+    assert run.step == 8 and len(run.problems) == problems
 
 
 def test_a_short_loop_without_batches_is_reported_at_its_end() -> None:
