@@ -225,7 +225,7 @@ def _payload(test: Test) -> Iterator[Check]:
     """
     most = 1 if test.collective == ALL_TO_ALL else 2
     read = [(row, reading.wrong or 0.0) for row in test.all for reading in row.readings[:most]]
-    bad = [(row, wrong) for row, wrong in read if wrong >= 1]
+    bad = [(row, wrong) for row, wrong in read if wrong >= 1 or math.isnan(wrong)]
     if bad or test.out_of_bounds:
         found = [f"line {row.line}: {count:g} wrong elements of {bytes_text(row.size)}" for row, count in bad]
         text = f"{(*found, 'Out of bounds values')[0]}; {len(bad) or test.out_of_bounds} such results"

@@ -222,6 +222,7 @@ def test_wrong_results_fail_by_their_own_count_too_but_not_where_no_result_is_de
     assert payload(named.format("alltoall") + row.format(0, 7)) == []
     assert payload(named.format("alltoall") + row.format(7, 0)) == [Verdict.FAIL]
     assert payload(named.format("all_gather") + row.format(0, 7)) == [Verdict.FAIL]
+    assert payload(named.format("all_gather") + row.format(0, "nan")) == [Verdict.FAIL]
     assert payload(row.format(0, 7) + total.format("2 FAILED")) == [Verdict.FAIL]
     assert payload(named.format("all_gather") + row.format(0, 0) + total.format("2 FAILED")) == [Verdict.FAIL]
 
