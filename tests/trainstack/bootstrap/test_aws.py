@@ -19,7 +19,7 @@ from tests.test_structure import ROOT
 from tests.trainstack.bootstrap.setup import AGENCY, GITHUB, folder, printed
 from trainstack.bootstrap.aws.preflight_rights import RIGHTS
 from trainstack.bootstrap.aws.rights import MOST_CHARACTERS
-from trainstack.preflight.aws.permissions import passed_to, simulated
+from trainstack.preflight.aws.permissions import STACK_TAG, passed_to, simulated
 
 _lint: Any = importlib.import_module("cfnlint.api")
 ACCOUNT = "123456789012"
@@ -139,7 +139,11 @@ def test_the_deployer_of_the_template_may_do_what_the_stack_takes_and_no_more(
     spec = load_file(stack, made).spec
     account = Account(printed(made, *GITHUB), spec.region)
     # Without a boundary in its file, a stack gets the one of the template.
-    limit = {"iam:PermissionsBoundary": roles_limit(stack), "iam:PassedToService": passed_to(spec)[0]}
+    limit = {
+        "iam:PermissionsBoundary": roles_limit(stack),
+        "iam:PassedToService": passed_to(spec)[0],
+        STACK_TAG: stack,
+    }
     for arn, actions in simulated(spec).items():
         one = re.sub(r"0{7}", "0a1b2c3", arn)
         assert [name for name in actions if not account.allows(stack, name, one, **limit)] == []
@@ -291,11 +295,11 @@ def test_the_setup_of_the_state_outlives_the_stack_of_cloudformation(tmp_path: P
 
 
 def test_a_template_that_is_too_long_with_indentation_has_none(tmp_path: Path) -> None:
-    made = folder(tmp_path, "dev-aws")
-    short = printed(made, *GITHUB)
-    second = (made / "Pulumi.dev-aws.yaml").read_text()
-    (made / "Pulumi.dev2-aws.yaml").write_text(second)
-    long = printed(made, *GITHUB)
+    made = folder(tmp_path, "small-eks-aws")
+    short = printed(made, *AGENCY)
+    second = (made / "Pulumi.small-eks-aws.yaml").read_text()
+    (made / "Pulumi.small-eks2-aws.yaml").write_text(second)
+    long = printed(made, *AGENCY)
     assert ("\n " in short, "\n " in long) == (True, False)
     assert len({*json.loads(short)["Resources"]} - {*json.loads(long)["Resources"]}) == 0
 

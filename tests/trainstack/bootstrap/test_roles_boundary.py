@@ -67,6 +67,7 @@ def test_the_boundary_of_roles_has_what_they_are_granted_and_no_data_of_others(
     boundary = limits(made, stack)
     keys = {
         "iam:PassedToService": "sagemaker.amazonaws.com", "aws:ResourceTag/trainstack:stack": stack,
+        f"aws:ResourceTag/kubernetes.io/cluster/{stack}": "owned", "aws:ResourceAccount": ACCOUNT,
         DATABASE: f"arn:aws:rds:eu-west-1:{ACCOUNT}:cluster:{stack}-tracking-mlflow",
     }  # fmt: skip
     found = sorted(set(granted(load_file(stack, made).spec)))
@@ -85,6 +86,10 @@ def test_the_boundary_of_roles_has_what_they_are_granted_and_no_data_of_others(
         ("lambda:InvokeFunction", f"arn:aws:lambda:eu-west-1:{ACCOUNT}:function:other"),
         ("ecr:PutImage", f"arn:aws:ecr:eu-west-1:{ACCOUNT}:repository/other"),
         ("iam:CreateUser", f"arn:aws:iam::{ACCOUNT}:user/x"), ("s3:ListAllMyBuckets", "*"),
+        ("ecr:BatchDeleteImage", f"arn:aws:ecr:eu-west-1:{ACCOUNT}:repository/other"),
+        ("xray:PutEncryptionConfig", "*"),
+        ("elasticloadbalancing:DeleteLoadBalancer", "*"), ("elasticloadbalancing:ModifyListener", "*"),
+        ("elasticloadbalancing:AddTags", "*"),
     ):  # fmt: skip
         assert not permits([boundary], AccessCheck(action, resource, {})), (action, resource)
     for alias, allowed in (("alias/trainstack-beta-state", False), (f"alias/{stack}-disks", True)):
@@ -118,6 +123,34 @@ def test_roles_of_a_stack_log_in_as_no_role_of_others(stack: str, tmp_path: Path
         assert not permits([boundary], AccessCheck(action, resource, keys)), (action, keys)
     training = AccessCheck("sagemaker:CreateTrainingJob", f"arn:aws:sagemaker:{here}:training-job/x", {})
     assert permits([boundary], training) is (stack == "small-aws"), "SageMaker is for stacks that have it"
+
+
+@pytest.mark.parametrize("place", [ACCOUNT, "999999999999"])
+def test_buckets_are_those_of_the_account(place: str, tmp_path: Path) -> None:
+    made = folder(tmp_path, "small-aws")
+    keys = {"aws:ResourceAccount": place}
+    arn = "arn:aws:s3:::small-aws-storage-artifacts-1/x"
+    check = AccessCheck("s3:PutObject", arn, keys)
+    assert permits([limits(made, "small-aws")], check) is (place == ACCOUNT)
+    account = Account(printed(made, *AGENCY), "us-west-2")
+    assert account.allows("small-aws", "s3:PutObject", arn, **keys) is (place == ACCOUNT)
+
+
+def test_launch_templates_of_others_are_not_changed(tmp_path: Path) -> None:
+    made = folder(tmp_path, "dev-aws")
+    account = Account(printed(made, *AGENCY), "us-east-1")
+    arn = f"arn:aws:ec2:us-east-1:{ACCOUNT}:launch-template/lt-0"
+    for action in ("CreateLaunchTemplateVersion", "ModifyLaunchTemplate", "DeleteLaunchTemplate"):
+        for stack, allowed in (("dev-aws", True), ("other", False)):
+            keys = {"aws:ResourceTag/trainstack:stack": stack}
+            assert account.allows("dev-aws", f"ec2:{action}", arn, **keys) is allowed, (action, stack)
+    tag: dict[str, str | tuple[str, ...]] = {"aws:TagKeys": ("trainstack:stack",)}
+    for keys_, allowed in ((tag, False), ({**tag, "ec2:CreateAction": "CreateLaunchTemplate"}, True)):
+        assert account.allows("dev-aws", "ec2:CreateTags", arn, **keys_) is allowed
+        assert permits([limits(made, "dev-aws")], AccessCheck("ec2:CreateTags", arn, keys_)) is allowed
+    assert account.allows(
+        "dev-aws", "ec2:CreateTags", arn.replace("launch-template", "security-group"), **tag
+    )
 
 
 @pytest.mark.parametrize("kind", ["user-profile/d-0/administrator", "mlflow-app/app-0"])

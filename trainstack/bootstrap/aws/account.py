@@ -199,7 +199,8 @@ class ClientAccount(AccountNames):
                 "NotAction": ["iam:Generate*", "iam:Get*", "iam:List*", "iam:Simulate*"],
                 "Resource": [f"arn:aws:iam::{account}:{kind}/*" for kind in _PEOPLE],
             },
-            _KEPT_TAG,
+            *_KEPT_TAG,
+            _other_accounts(account),
             _deny(_STATE, self.bucket_arns),
             _deny(_KEY, [key]),
             _other_states(key),
@@ -208,7 +209,8 @@ class ClientAccount(AccountNames):
     def created_roles_boundary(self, spec: StackSpec, key: Any) -> Document:
         """Limits of the roles of a stack."""
         no_state = [_deny(["s3:*"], self.bucket_arns), _deny(["kms:*"], [key]), _other_states(key)]
-        return _document(*roles_boundary.statements(self.place.name, spec), _KEPT_TAG, *no_state)
+        found = roles_boundary.statements(self.place.name, spec)
+        return _document(*found, *_KEPT_TAG, _other_accounts(self.place.name), *no_state)
 
     @property
     def bucket_policy(self) -> Document:
@@ -314,6 +316,12 @@ def _deny(actions: Any, resources: Any) -> Document:
     return {**rights.allow(actions, resources), "Effect": "Deny"}
 
 
+def _other_accounts(account: str) -> Document:
+    """Denial of buckets of other accounts: ARNs of buckets have none. Where it is unknown, none is denied."""
+    other = {"StringNotEquals": {"aws:ResourceAccount": account}, "Null": {"aws:ResourceAccount": "false"}}
+    return {**_deny(["s3:*"], ["*"]), "Condition": other}
+
+
 def _other_states(key: Any) -> Document:
     """Denial of the keys of other clients' states in the account."""
     named = {"ForAnyValue:StringLike": {"kms:ResourceAliases": "alias/trainstack-*"}}
@@ -322,11 +330,17 @@ def _other_states(key: Any) -> Document:
 
 # The tag opens what is limited by it. In conditions, keys of tags have no case (IAM user guide, "Controlling
 # access to AWS resources using tags").
-_KEPT_TAG: Final = {
-    **_deny(["sagemaker:AddTags"], ["*"]),
-    "Condition": {
-        "Null": {"sagemaker:TaggingAction": "true"},
-        "ForAnyValue:StringEqualsIgnoreCase": {"aws:TagKeys": [f"{TAG_PREFIX}:stack"]},
-    },
-}
+_KEPT_TAG: Final = [
+    {
+        **_deny([action], [arn]),
+        "Condition": {
+            "Null": {creation: "true"},
+            "ForAnyValue:StringEqualsIgnoreCase": {"aws:TagKeys": [f"{TAG_PREFIX}:stack"]},
+        },
+    }
+    for action, arn, creation in (
+        ("ec2:CreateTags", "arn:aws:ec2:*:*:launch-template/*", "ec2:CreateAction"),
+        ("sagemaker:AddTags", "*", "sagemaker:TaggingAction"),
+    )
+]
 """A resource gets the tag of its stack at its creation alone."""

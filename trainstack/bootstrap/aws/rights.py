@@ -8,12 +8,14 @@ from typing import Any, Final
 
 from infra.stackspec import StackSpec
 from trainstack.bootstrap.aws.preflight_rights import RIGHTS
-from trainstack.preflight.aws.permissions import by_resource, fields_of, passed_to
+from trainstack.preflight.aws.permissions import STACK_TAG, by_resource, fields_of, passed_to
 
 Statement = dict[str, Any]
 
 MOST_CHARACTERS: Final = 6144
 """Of a managed policy, without white space; a role has at most ten (IAM user guide, "IAM and STS quotas")."""
+_REFERENCES: Final = 200
+"""Characters by which the ARN of the state's key is longer than references to it."""
 _LOG_GROUPS = (
     "/aws/eks/{stack}/*", "/aws/fsx/{stack}-*", "/aws/lambda/{stack}-*", "/aws/rds/cluster/{stack}-*",
     "/aws/sagemaker/*", "/trainstack/{stack}-*",
@@ -30,6 +32,15 @@ _BOUNDED = frozenset({
     "iam:UpdateRoleDescription",
 })  # fmt: skip
 """Actions that IAM can limit by the boundary of the role (Service Authorization Reference)."""
+
+_TAGGED = frozenset({
+    "ec2:CreateLaunchTemplateVersion", "ec2:DeleteLaunchTemplate", "ec2:ModifyLaunchTemplate"
+})  # fmt: skip
+"""Actions on resources with the tag of the stack.
+
+Groups that follow the latest or default version start it with its role, without a check of who changed it
+(EC2 Auto Scaling user guide, "Control Amazon EC2 launch template usage").
+"""
 
 
 def statements(spec: StackSpec, boundary: str) -> list[Statement]:
@@ -49,8 +60,11 @@ def statements(spec: StackSpec, boundary: str) -> list[Statement]:
     for action in sorted(resources):
         key = "iam:PassedToService" if action == "iam:PassRole" else ""
         key = "iam:PermissionsBoundary" if action in _BOUNDED else key
+        key = STACK_TAG if action in _TAGGED else key
         grouped[key, *sorted(resources[action])].append(action)
-    values = {"iam:PassedToService": passed_to(spec), "iam:PermissionsBoundary": boundary}
+    values = {
+        "iam:PassedToService": passed_to(spec), "iam:PermissionsBoundary": boundary, STACK_TAG: spec.name
+    }  # fmt: skip
     return [
         _statement(actions[start : start + _AT_ONCE], patterns, {key: values[key]} if key else {})
         for (key, *patterns), actions in sorted(grouped.items())
@@ -87,7 +101,7 @@ def policies(found: Sequence[Statement]) -> list[dict[str, Any]]:
 def _packed(found: Sequence[Statement]) -> Iterator[list[Statement]]:
     part: list[Statement] = []
     for statement in found:
-        if part and size([*part, statement]) > MOST_CHARACTERS:
+        if part and size([*part, statement]) > MOST_CHARACTERS - _REFERENCES:
             yield part
             part = []
         part.append(statement)

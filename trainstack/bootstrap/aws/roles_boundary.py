@@ -4,10 +4,9 @@ Sources: IAM user guide, "Permissions boundaries for IAM entities"; Service Auth
 of actions).
 """
 
-from infra.naming import TAG_PREFIX
 from infra.stackspec import StackSpec
 from trainstack.bootstrap.aws.rights import SECRETS, Statement, allow
-from trainstack.preflight.aws.permissions import passed_to
+from trainstack.preflight.aws.permissions import STACK_TAG, passed_to
 
 _UNNAMED = (
     "autoscaling:Describe*", "autoscaling:SetDesiredCapacity",
@@ -15,10 +14,13 @@ _UNNAMED = (
     "cloudwatch:PutMetricData", "ec2:*NetworkInterface*", "ec2:*PrivateIpAddresses", "ec2:*SecurityGroup*",
     "ec2:*Tags", "ec2:*Volume", "ec2:CopyVolumes", "ec2:CreateRoute", "ec2:CreateSnapshot",
     "ec2:DeleteRoute", "ec2:DeleteSnapshot", "ec2:Describe*", "ec2:EnableFastSnapshotRestores", "ec2:Get*",
-    "ec2:LockSnapshot", "ecr:Batch*", "ecr:Describe*", "ecr:Get*", "ecr:List*", "eks-auth:*",
+    "ec2:LockSnapshot", "ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage",
+    "ecr:BatchImportUpstreamImage", "ecr:Describe*", "ecr:Get*", "ecr:List*", "eks-auth:*",
     "eks:Describe*", "eks:List*", "elasticfilesystem:Client*", "elasticfilesystem:Describe*",
-    "elasticloadbalancing:*", "fsx:Describe*", "iam:CreateServiceLinkedRole", "iam:Get*", "iam:List*",
-    "kms:CreateGrant", "kms:DescribeKey", *SECRETS, "logs:Describe*", "xray:*",
+    "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:CreateTargetGroup",
+    "elasticloadbalancing:Describe*", "fsx:Describe*", "iam:CreateServiceLinkedRole", "iam:Get*", "iam:List*",
+    "kms:CreateGrant", "kms:DescribeKey", *SECRETS, "logs:Describe*", "xray:Get*",
+    "xray:PutTelemetryRecords", "xray:PutTraceSegments",
 )  # fmt: skip
 """Actions of a stack's roles on resources that have ids in place of names, and lists.
 
@@ -65,8 +67,14 @@ def statements(account: str, spec: StackSpec) -> list[Statement]:
     # RDS names the secrets of passwords by ids.
     secrets = f"arn:aws:secretsmanager:*:{account}:secret:rds!cluster-*"
     clusters = {"StringLike": {_DATABASE: f"arn:aws:rds:*:cluster:{spec.name}-*"}}
+    # EKS tags balancers, listeners and target groups with their cluster at their creation (cloud-provider-aws
+    # pkg/providers/v1/aws_loadbalancer.go).
+    balancers = {"StringEquals": {f"aws:ResourceTag/kubernetes.io/cluster/{spec.name}": "owned"}}
+    created = {"Null": {"elasticloadbalancing:CreateAction": "false"}}
     found = [
         allow(_UNNAMED, ["*"]),
+        {**allow(["elasticloadbalancing:*"], ["*"]), "Condition": balancers},
+        {**allow(["elasticloadbalancing:AddTags"], ["*"]), "Condition": created},
         allow(_NAMED, [pattern.format(account=account, stack=spec.name) for pattern in _NAMED_RESOURCES]),
         {**allow(["secretsmanager:GetSecretValue"], [secrets]), "Condition": clusters},
         {**allow(["iam:PassRole"], own), "Condition": passed},
@@ -77,7 +85,7 @@ def statements(account: str, spec: StackSpec) -> list[Statement]:
 
 def _sagemaker(account: str, stack: str) -> list[Statement]:
     """Statements for a stack with SageMaker: URLs that log in as a person are limited by the tag."""
-    tagged = {"StringEquals": {f"aws:ResourceTag/{TAG_PREFIX}:stack": stack}}
+    tagged = {"StringEquals": {STACK_TAG: stack}}
     return [
         allow(_JOBS, ["*"]),
         {**allow(_TAGGED_JOBS, ["*"]), "Condition": tagged},

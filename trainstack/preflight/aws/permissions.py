@@ -1,10 +1,12 @@
 """The check of the deployer's permissions, by IAM's policy simulation."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from infra.alarms import storage as storage_alarms
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import Permission
+from infra.naming import TAG_PREFIX
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import SmallLayout
@@ -14,6 +16,8 @@ from trainstack.preflight.aws.identity import principal
 
 _CHECK = "permissions"
 _AT_ONCE = 50
+STACK_TAG: Final = f"aws:ResourceTag/{TAG_PREFIX}:stack"
+"""Condition key: the tag of a resource's stack."""
 _DEPENDS = "allowed under conditions, which a simulation does not evaluate"
 _UNBOUNDED = "allowed for roles with a permissions boundary alone"
 _HAND_OVER = "iam:PassRole"
@@ -93,19 +97,22 @@ def requests(spec: StackSpec) -> Iterator[tuple[str, list[str], str]]:
 
 
 def _context(account: Account, resource: str, passed: str) -> dict[str, object]:
-    """The condition key by which policies limit the roles that are passed or created, or service-linked."""
+    """The condition keys by which policies limit resources, and roles that are passed, created or linked."""
+    values = {STACK_TAG: account.spec.name}
     _, linked, name = resource.partition(_LINKED)
     boundary = account.on.permissions_boundary
     if passed:
-        key, value = "iam:PassedToService", passed
+        values["iam:PassedToService"] = passed
     elif linked:
-        key, value = "iam:AWSServiceName", name.partition("/")[0]
+        values["iam:AWSServiceName"] = name.partition("/")[0]
     elif boundary and ":role/" in resource:
-        key, value = "iam:PermissionsBoundary", boundary
-    else:
-        return {}
-    entry = {"ContextKeyName": key, "ContextKeyType": "string", "ContextKeyValues": [value]}
-    return {"ContextEntries": [entry]}
+        values["iam:PermissionsBoundary"] = boundary
+    return {
+        "ContextEntries": [
+            {"ContextKeyName": key, "ContextKeyType": "string", "ContextKeyValues": [value]}
+            for key, value in values.items()
+        ]
+    }
 
 
 def _exists(account: Account, resource: str) -> bool:

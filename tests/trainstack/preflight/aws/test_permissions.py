@@ -61,13 +61,17 @@ def limited(allowed: Mapping[str, str], **changes: Any) -> list[Any]:
     return decided(decide, **changes)
 
 
-def service_named(resource: str) -> dict[str, Any]:
-    """What is said beside the role that a service is given."""
-    if not resource.startswith(LINKED):
-        return {}
-    name = resource.removeprefix(LINKED).partition("/")[0]
-    entry = {"ContextKeyName": "iam:AWSServiceName", "ContextKeyType": "string", "ContextKeyValues": [name]}
-    return {"ContextEntries": [entry]}
+def context(stack: str, resource: str, service: str) -> list[dict[str, Any]]:
+    """Keys of a simulated request: the tag of the stack, and the service that is passed or has a role."""
+    keys = {"aws:ResourceTag/trainstack:stack": stack}
+    if service:
+        keys["iam:PassedToService"] = service
+    elif resource.startswith(LINKED):
+        keys["iam:AWSServiceName"] = resource.removeprefix(LINKED).partition("/")[0]
+    return [
+        {"ContextKeyName": key, "ContextKeyType": "string", "ContextKeyValues": [value]}
+        for key, value in keys.items()
+    ]
 
 
 def role(arn: str) -> dict[str, Any]:
@@ -75,13 +79,6 @@ def role(arn: str) -> dict[str, Any]:
     path = arn.partition(":role")[2]
     named = {"RoleName": path.rpartition("/")[2], "Path": path[: path.rindex("/") + 1], "Arn": arn}
     return {**named, "RoleId": "AROA" + "0" * 17, "CreateDate": datetime.datetime(2026, 1, 1)}
-
-
-def passed(service: str) -> dict[str, Any]:
-    """The service to which a role is passed."""
-    key = "iam:PassedToService"
-    entry = {"ContextKeyName": key, "ContextKeyType": "string", "ContextKeyValues": [service]}
-    return {"ContextEntries": [entry]}
 
 
 def decided(decide: Decide, existing: tuple[str, ...] = (), **changes: Any) -> list[Any]:
@@ -102,7 +99,7 @@ def decided(decide: Decide, existing: tuple[str, ...] = (), **changes: Any) -> l
                 PolicySourceArn=f"arn:aws:iam::{ACCOUNT}:role/platform",
                 ActionNames=names,
                 ResourceArns=[resource],
-                **(passed(service) if service else service_named(resource)),
+                ContextEntries=context(deployer.spec.name, resource, service),
             )
             if any(row["EvalDecision"] != "allowed" for row in rows) and resource.startswith(LINKED):
                 name = resource.rpartition("/")[2]
