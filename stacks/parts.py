@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import pulumi
 
+from components.kubernetes.gpu_sharing import SharingArgs
 from components.kubernetes.monitoring.scrapes import GpuExporterArgs
 from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.offers import NodeOffer
@@ -74,8 +75,8 @@ class Pools:
     """Port of the cloud's own DCGM host engine on every node; None: none."""
     ready: Sequence[pulumi.Resource]
     """The pools and their autoscaler."""
-    turns: Sequence[int] = ()
-    """Numbers of pods that take turns on a GPU, where the stack's own device plugin shares GPUs."""
+    sharing: Sequence[SharingArgs] = ()
+    """Ways in which pools share their GPUs, where the stack's own device plugin shares them."""
     devices_managed: bool = False
     """Whether the cloud itself runs the device plugin and exporter of GPUs."""
 

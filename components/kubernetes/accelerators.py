@@ -1,6 +1,5 @@
 """Device plugins and the DCGM exporter of nodes with accelerators."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
@@ -9,12 +8,10 @@ import pulumi
 from components.base import Component, Options
 from components.kubernetes import gpu_metrics
 from components.kubernetes.charts import release
+from components.kubernetes.gpu_sharing import SharingArgs, plugin_values
 from components.kubernetes.queueing.quotas import GPU
 
 POOL_LABEL = "trainstack.dev/pool"
-CONFIG_LABEL = "nvidia.com/device-plugin.config"
-"""Label of nodes with the name of the device plugin's configuration (NVIDIA/k8s-device-plugin, README)."""
-_WHOLE = "whole"
 TOLERATIONS = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
 
 
@@ -28,9 +25,9 @@ class AcceleratorsArgs(TypedDict):
     managed: NotRequired[bool]
     """True where the cloud installs NVIDIA's device plugin and exports the metrics of DCGM itself: a second
     plugin would allocate the same GPUs, and profiling is exclusive. Default False."""
-    turns: NotRequired[Sequence[int]]
-    """Numbers of pods that take turns on a GPU in pools with shared GPUs, whose nodes have the label
-    `CONFIG_LABEL` with the value `shared_config` of their number. Default: none."""
+    sharing: NotRequired[Sequence[SharingArgs]]
+    """Ways in which pools share their GPUs; nodes have the label `nvidia.com/device-plugin.config` with the
+    name of theirs. Default: none."""
     host_engine_port: NotRequired[int]
     """Port of a DCGM host engine on every node of these pools. Default: the exporter starts its own."""
 
@@ -73,38 +70,9 @@ def gpu_charts(args: AcceleratorsArgs) -> dict[str, Mapping[str, Any]]:
         exporter["extraEnv"] = _remote_engine(args["host_engine_port"])
     # Replaces an affinity to labels of node-feature-discovery, which is not installed.
     plugin: dict[str, Any] = {"affinity": affinity, "tolerations": TOLERATIONS}
-    if args.get("turns"):
-        plugin |= _shared(args["turns"])
+    if args.get("sharing"):
+        plugin |= plugin_values(args["sharing"])
     return {"nvidia-device-plugin": plugin, "dcgm-exporter": exporter}
-
-
-def shared_config(clients: int) -> str:
-    """Name of the device plugin's configuration with `clients` pods on each GPU."""
-    return f"turns-{clients}"
-
-
-def _shared(turns: Sequence[int]) -> dict[str, Any]:
-    """One configuration by number of pods; nodes without the label get the one with whole GPUs.
-
-    The resource keeps its name, so that quotas, the autoscaler and dashboards count shares as they count
-    GPUs. A pod gets one share: two could be of one GPU, and give no more of it (k8s-device-plugin issue 491).
-    The two settings beside are the chart's own defaults: said here, they keep the plugin without the right
-    SYS_ADMIN, which the chart adds to a plugin with configurations (v0.19.3, templates/_helpers.tpl).
-    """
-    flags = {"version": "v1", "flags": {"migStrategy": "none"}}
-    configs: dict[str, Any] = {_WHOLE: flags}
-    for clients in sorted(set(turns)):
-        slicing = {
-            "renameByDefault": False,
-            "failRequestsGreaterThanOne": True,
-            "resources": [{"name": GPU, "replicas": clients}],
-        }
-        configs[shared_config(clients)] = {**flags, "sharing": {"timeSlicing": slicing}}
-    return {
-        "config": {"map": {name: json.dumps(each) for name, each in configs.items()}, "default": _WHOLE},
-        "migStrategy": "none",
-        "deviceListStrategy": "envvar",
-    }
 
 
 def _remote_engine(port: int) -> list[dict[str, Any]]:

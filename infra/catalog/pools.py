@@ -1,6 +1,6 @@
 """Checks of node pools and their zones on every cloud."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from infra.catalog.errors import UnknownFactError
@@ -77,3 +77,16 @@ def sharing_problems(path: str, kind: str, purpose: str, rdma_path: str, *, rdma
     if rdma:
         rule, fix = "shared GPUs do not support RDMA", f"Set {rdma_path} to false."
         yield Problem(path, kind, rule, fix, against=rdma_path, code="sharing-with-rdma")
+
+
+def partition_problems(
+    path: str, partition: str, title: str, sizes: Mapping[str, int], able: Sequence[str]
+) -> Iterator[Problem]:
+    """The GPU `title` can be cut into partitions of that size; `able` are the GPUs that can be cut."""
+    if not sizes:
+        fix = f"Share it by `time_sharing`, or use a type with {', '.join(able)}."
+        rule = f"no partitions of {title} are known"
+        yield Problem(path, partition, rule, fix, code="gpu-without-partitions")
+    elif partition not in sizes:
+        rule, fix = f"not a partition of {title}", f"It has {', '.join(sizes)}."
+        yield Problem(path, partition, rule, fix, code="unknown-partition")

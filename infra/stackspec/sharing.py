@@ -1,6 +1,6 @@
 """Sharing of GPUs by pods, in the same words on every cloud."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypedDict
 
 from pydantic import Field
 
@@ -25,3 +25,22 @@ class MigSpec(Model):
 
     partition: str
     """Size of a partition, in NVIDIA's notation: `1g.5gb` of an A100, `1g.10gb` of an H100."""
+
+
+Sharing = Annotated[TimeSharingSpec | MigSpec | None, Field(discriminator="kind")]
+"""Sharing of the GPUs of a pool; None: each pod has its own."""
+
+
+class Counted(TypedDict):
+    """Shares of a GPU, as functions of the catalogs count them."""
+
+    clients: int | None
+    partition: str | None
+
+
+def counted(sharing: Sharing) -> Counted:
+    """The pods per GPU, or the size of its parts; neither where GPUs are not shared."""
+    return {
+        "clients": sharing.clients if isinstance(sharing, TimeSharingSpec) else None,
+        "partition": sharing.partition if isinstance(sharing, MigSpec) else None,
+    }

@@ -82,6 +82,10 @@ class TeamSpec(Model):
     """Guaranteed GPUs per pool; other teams may borrow unused ones until the team needs them. Without a
     cluster there are no guarantees: a team is a project with a folder and a budget."""
 
+    shares: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    """Guaranteed shares of GPUs per pool with shared GPUs: pods that take turns, or partitions. Four pods per
+    GPU and three GPUs are twelve shares."""
+
     weight: Annotated[float, Field(gt=0)] = 1.0
     """Share of borrowed capacity in relation to the other teams."""
 
@@ -110,6 +114,11 @@ class TeamSpec(Model):
     folder: Name | None = None
     """Name of the team's folder in buckets and file systems; null: by the team's name. A renamed team
     keeps its data if this is its old folder."""
+
+    @property
+    def guarantees(self) -> dict[str, int]:
+        """Guaranteed GPUs per pool, and shares where the pool's GPUs are shared."""
+        return {**self.gpus, **self.shares}
 
     @property
     def data_folder(self) -> str:
@@ -240,8 +249,8 @@ class StackSpec(Model):
 
     @property
     def guaranteed(self) -> Counter[str]:
-        """Guaranteed GPUs of all teams, by pool."""
-        return sum((Counter(team.gpus) for team in self.teams), Counter[str]())
+        """Guaranteed GPUs, or shares of them, of all teams, by pool."""
+        return sum((Counter(team.guarantees) for team in self.teams), Counter[str]())
 
     @property
     def validated(self) -> dict[str, int]:

@@ -95,8 +95,8 @@ def _devices(pools: Pools) -> AcceleratorsArgs:
     devices: AcceleratorsArgs = {"gpu_pools": with_gpus, "drivers": pools.drivers}
     if pools.devices_managed:
         devices["managed"] = True
-    if pools.turns:
-        devices["turns"] = pools.turns
+    if pools.sharing:
+        devices["sharing"] = pools.sharing
     if pools.host_engine_port is not None:
         devices["host_engine_port"] = pools.host_engine_port
     return devices
@@ -170,4 +170,9 @@ def gate(spec: StackSpec) -> GateArgs:
 
 def team(one: TeamSpec) -> TeamArgs:
     """Queue settings of a team, without its members."""
-    return {"name": one.name, "weight": one.weight, "gpus": one.gpus, "budgeted": one.over_budget == "stop"}
+    return {
+        "name": one.name,
+        "weight": one.weight,
+        "gpus": one.guarantees,
+        "budgeted": one.over_budget == "stop",
+    }

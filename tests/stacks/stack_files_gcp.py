@@ -227,13 +227,16 @@ def _gpus(made: Values, extra: Values) -> int:
 
 
 @st.composite
-def teams(draw: st.DrawFn, free: dict[str, int]) -> list[Values]:
-    """One to three teams that share the GPUs that are free in each pool."""
+def teams(draw: st.DrawFn, free: dict[str, int], shared: set[str]) -> list[Values]:
+    """One to three teams that share the GPUs that are free in each pool, in shares where it is `shared`."""
     count = draw(st.integers(1, 3))
+    whole = {name: gpus for name, gpus in free.items() if name not in shared}
+    parts = {name: gpus for name, gpus in free.items() if name in shared}
     return [
         {
             "name": f"Team {index}",
-            "gpus": {name: draw(st.integers(0, gpus // count)) for name, gpus in free.items()},
+            "gpus": {name: draw(st.integers(0, gpus // count)) for name, gpus in whole.items()},
+            "shares": {name: draw(st.integers(0, gpus // count)) for name, gpus in parts.items()},
             "weight": draw(st.floats(0.001, 1000)),
             **draw(st.sampled_from(BUDGETS)),
         }
@@ -248,7 +251,9 @@ def stack_files(draw: st.DrawFn) -> Values:
     known = facts.region(region).zones
     zones = draw(st.lists(st.sampled_from(known), min_size=1, max_size=3, unique=True))
     drawn = [draw(pool(region, zones, f"p{index}")) for index in range(draw(st.integers(1, 3)))]
-    made = draw(windowed([each for each, _ in drawn]))
+    drawn[-1][1].pop("sharing", None)  # one pool is open to every job
+    made = [{**each, "own_queue": True} if "sharing" in extra else each for each, extra in drawn]
+    made = draw(windowed(made))
     drawn = [(each, extra) for each, (_, extra) in zip(made, drawn, strict=True)]
     gated = draw(st.booleans())
     whole = [each["name"] for each, extra in drawn if "sharing" not in extra]
@@ -281,7 +286,7 @@ def stack_files(draw: st.DrawFn) -> Values:
         },
         "data": {"shared_fs": None, "homes": draw(st.booleans()), "protect": draw(st.booleans())},
         "tracking": {"image": f"registry.example.com/mlflow{DIGEST}"},
-        "teams": draw(teams(free)),
+        "teams": draw(teams(free, {each["name"] for each, extra in drawn if "sharing" in extra})),
         "budget": {"monthly_usd": 5000, "alert_emails": ["a@example.com"]},
         "smoke": {
             "enabled": gated,

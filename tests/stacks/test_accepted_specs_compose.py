@@ -111,6 +111,11 @@ _A3 = {
 _LUSTRE = {"capacity_gib": 18000, "throughput_mb_s_per_tib": 500, "zone": "us-central1-b"}
 _A4X = {**_A3, "layout.pools.0.machine": "a4x-maxgpu-4g-metal", "teams.0.gpus": {}}
 _RESERVED = {"kind": "reserved", "id": "projects/example-ml-dev/reservations/r1"}
+_TURNS = {
+    "on.pools.l4.sharing": {"kind": "time_sharing", "clients": 2},
+    "layout.pools.1.own_queue": True,
+    "teams.0.gpus": {},
+}
 GCP: dict[str, tuple[dict[str, Any], str]] = {
     "nothing changed": ({}, "composed"),
     "every GPU promised without a gate": (
@@ -119,11 +124,11 @@ GCP: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "every GPU promised beside a gate": ({"teams.0.gpus": {"a100": 24, "l4": 2}}, "refused"),
     "as many turns promised as there are": (
-        {"on.pools.l4.sharing": {"kind": "time_sharing", "clients": 2}, "teams.0.gpus": {"l4": 10}},
+        {**_TURNS, "teams.0.shares": {"l4": 10}},
         "composed",
     ),
     "more turns promised than there are": (
-        {"on.pools.l4.sharing": {"kind": "time_sharing", "clients": 2}, "teams.0.gpus": {"l4": 11}},
+        {**_TURNS, "teams.0.shares": {"l4": 11}},
         "refused",
     ),
     "an address twice": ({"budget.alert_emails": ["a@example.com", "a@example.com"]}, "refused"),

@@ -8,10 +8,10 @@ from components.aws.pools.gpu_pool_args import PREPAID, AwsGpuPoolArgs, RepairAr
 from components.aws.pools.user_data import encoded, node_user_data
 from components.aws.pools.zone_groups import ZoneGroup, zone_groups
 from components.base import Component, Options
-from components.kubernetes.accelerators import CONFIG_LABEL, shared_config
+from components.kubernetes.gpu_sharing import CONFIG_LABEL, shared_config
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import InstanceType
-from infra.catalog.aws.pools import gpus_of_node
+from infra.catalog.aws.pools import gpus_of_node, partitions_of_gpu
 from infra.catalog.pools import RESERVED_LABELS
 from infra.errors import UserError
 from smoke_training.fabric import Fabric
@@ -69,6 +69,9 @@ class AwsGpuPool(Component):
             local_nvme=bool(machine.local_nvme_gb),
             with_efa=args["rdma"],
             lustre_over_efa=args.get("lustre_over_efa", False),
+            partitions=partitions_of_gpu(machine, args["sharing"].get("partition"))
+            if "sharing" in args
+            else (),
         )
         return aws.ec2.LaunchTemplate(
             f"{self._prefix}-nodes",
@@ -159,8 +162,10 @@ def _offers(args: AwsGpuPoolArgs, machine: InstanceType) -> dict[str, str]:
     node for each pod that shares a GPU (Azure/AKS issue 3427); a tag takes precedence over EC2's number of
     GPUs (kubernetes/autoscaler cloudprovider/aws/aws_manager.go, buildNodeFromTemplate).
     """
-    if "clients" in args:
-        return {f"resources/{TAINT_KEY}": str(gpus_of_node(machine, args["clients"]))}
+    if "sharing" in args:
+        sharing = args["sharing"]
+        shares = gpus_of_node(machine, clients=sharing.get("clients"), partition=sharing.get("partition"))
+        return {f"resources/{TAINT_KEY}": str(shares)}
     if not args["rdma"]:
         return {}
     return {
@@ -175,7 +180,7 @@ def node_labels(args: AwsGpuPoolArgs, machine: InstanceType) -> dict[str, str]:
     `k8s.amazonaws.com/accelerator` makes Cluster Autoscaler wait for the device plugin of a new node
     instead of starting yet another one (its AWS README, "Special note on GPU instances").
     """
-    shared = {CONFIG_LABEL: shared_config(args["clients"])} if "clients" in args else {}
+    shared = {CONFIG_LABEL: shared_config(args["sharing"])} if "sharing" in args else {}
     return {
         **args["labels"],
         **shared,

@@ -6,6 +6,8 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from components.aws.pools.live_size import LiveSizeArgs, shrinking_problems
+from components.kubernetes import gpu_sharing
+from components.kubernetes.gpu_sharing import SharingArgs
 from infra.catalog.aws import facts, pools
 from infra.catalog.aws.model import InstanceType
 from infra.catalog.pools import (
@@ -13,7 +15,6 @@ from infra.catalog.pools import (
     order_problems,
     rdma_zone_problems,
     reserved_zone_problems,
-    sharing_problems,
 )
 from infra.errors import Problem
 
@@ -72,9 +73,9 @@ class AwsGpuPoolArgs(TypedDict):
     """Attach every EFA device of the type and place the nodes close together."""
     lustre_over_efa: NotRequired[bool]
     """With `rdma`: let Lustre's client use these devices. Default: it uses TCP."""
-    clients: NotRequired[int]
-    """Pods that take turns on a GPU, with its memory and its faults; interactive pools only, without `rdma`.
-    The cluster's `Accelerators` need the number too. Default: each pod has its own GPU."""
+    sharing: NotRequired[SharingArgs]
+    """Sharing of GPUs; interactive pools only, without `rdma`. The cluster's `Accelerators` need it too.
+    Default: each pod has its own."""
     purchase: str
     """Kind of purchase: `on_demand`, `spot`, `block` (a Capacity Block) or `reserved` (a reservation)."""
     reservation_id: NotRequired[str]
@@ -111,7 +112,7 @@ def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
         *(rdma_zone_problems(f"{pool}.subnets", zones) if args["rdma"] else ()),
         *(reserved_zone_problems(f"{pool}.subnets", zones) if purchase in PREPAID else ()),
         *_purchase_problems(args, machine),
-        *_sharing_problems(args),
+        *(_sharing_problems(args, args["sharing"], machine) if "sharing" in args else ()),
         *pools.size_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
         *order_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
         *shrinking_problems(f"{pool}.max_nodes", most, args.get("live", {}).values()),
@@ -132,10 +133,13 @@ def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
     return problems
 
 
-def _sharing_problems(args: AwsGpuPoolArgs) -> Iterator[Problem]:
-    if "clients" in args:
-        path, rdma_path = f"{args['pool']}.clients", f"{args['pool']}.rdma"
-        yield from sharing_problems(path, "time_sharing", args["purpose"], rdma_path, rdma=args["rdma"])
+def _sharing_problems(args: AwsGpuPoolArgs, sharing: SharingArgs, machine: InstanceType) -> Iterator[Problem]:
+    def parts(path: str, partition: str) -> Iterator[Problem]:
+        return pools.partition_problems(path, partition, machine)
+
+    yield from gpu_sharing.problems(
+        args["pool"], sharing, purpose=args["purpose"], rdma=args["rdma"], parts=parts
+    )
 
 
 def _purchase_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> Iterator[Problem]:

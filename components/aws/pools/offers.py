@@ -38,19 +38,27 @@ EFA_DEVICE_CLASS = "efa.networking.k8s.aws"
 EFA_CHARTS = {"device_plugin": "aws-efa-k8s-device-plugin", "dra": "aws-dranet"}
 
 
-def node_offer(machine: InstanceType, efa_driver: str | None, clients: int | None = None) -> NodeOffer:
+def node_offer(
+    machine: InstanceType,
+    efa_driver: str | None,
+    *,
+    clients: int | None = None,
+    partition: str | None = None,
+) -> NodeOffer:
     """Resources of one node for jobs; `efa_driver` allocates its EFA devices, None where it has none.
 
-    `clients` pods take turns on each GPU; None: each pod has its own.
+    `clients` pods take turns on each GPU, or it is cut into parts of the size `partition`.
     """
     with_efa = efa_driver is not None
     offer: NodeOffer = {
         "cpu": cores_for_jobs(machine),
         "memory_gib": memory_for_jobs_gib(machine, efa=with_efa),
-        "gpus": gpus_of_node(machine, clients),
+        "gpus": gpus_of_node(machine, clients=clients, partition=partition),
     }
+    if clients is not None or partition is not None:
+        offer["shared"] = True
     if clients is not None:
-        offer["shared"], offer["gpus_per_pod"] = True, 1  # failRequestsGreaterThanOne of the plugin
+        offer["gpus_per_pod"] = 1  # failRequestsGreaterThanOne of the plugin
     if with_efa:
         fabric: FabricOffer = {
             "kind": Fabric.EFA,

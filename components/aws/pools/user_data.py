@@ -8,6 +8,7 @@ The parts for EFA are untested on hardware.
 """
 
 import base64
+from collections.abc import Sequence
 
 from components.aws.pools import efa
 
@@ -86,13 +87,64 @@ modprobe lustre
 lnetctl net show
 """
 
+# GPUs are cut before kubelet starts, so that no process has them open and the device plugin finds the parts.
+# NVIDIA's MIG manager does it on a running node and restarts kubelet, after which nodes of AL2023 stay
+# NotReady (NVIDIA/gpu-operator issue 2415, with this as the way around it). A100 in a virtual machine enables
+# the mode with a restart only (gpu-operator issue 1606), H100 and newer without one. The mode may survive a
+# restart, the parts never do (k8s-device-plugin issue 225), and EKS restarts nodes that it repairs: so this
+# is a unit, not a script of the first boot. Without its success kubelet does not start, so a node never
+# offers whole GPUs as shares. Names of units: awslabs/amazon-eks-ami templates/al2023/provisioners/
+# install-nvidia-driver.sh. Untested on hardware.
+_PARTITIONS = """\
+#!/usr/bin/env bash
+set -euo pipefail
+program=${{ROOT:-}}/usr/local/sbin/trainstack-partition-gpus
+unit=${{ROOT:-}}/etc/systemd/system/trainstack-partition-gpus.service
+cat > "$program" <<'PROGRAM'
+#!/usr/bin/env bash
+set -euo pipefail
+restarted=${{ROOT:-}}/var/lib/trainstack-partition-gpus.restarted
+nvidia-smi -mig 1 || true
+modes=$(nvidia-smi --query-gpu=mig.mode.current --format=csv,noheader)
+if grep --quiet --invert-match --line-regexp Enabled <<< "$modes"; then
+  if [[ -e $restarted ]]; then
+    echo "MIG mode is not enabled after a restart: $modes" >&2
+    exit 1
+  fi
+  touch "$restarted"
+  systemctl --no-block reboot
+  exit 1
+fi
+nvidia-smi mig -cgi {partitions} -C
+PROGRAM
+chmod 755 "$program"
+cat > "$unit" <<'UNIT'
+[Unit]
+Description=Partitions of GPUs
+After=nvidia-kmod-load.service nvidia-persistenced.service nvidia-fabricmanager.service
+Before=kubelet.service
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/local/sbin/trainstack-partition-gpus
+StandardError=journal+console
+[Install]
+RequiredBy=kubelet.service
+UNIT
+systemctl daemon-reload
+systemctl enable trainstack-partition-gpus.service
+"""
 
-def node_user_data(*, local_nvme: bool, with_efa: bool, lustre_over_efa: bool = False) -> str | None:
+
+def node_user_data(
+    *, local_nvme: bool, with_efa: bool, lustre_over_efa: bool = False, partitions: Sequence[str] = ()
+) -> str | None:
     """The MIME message, or None when the node needs no instructions.
 
     `local_nvme`: stripe all instance-store disks into one volume for images, pod scratch space and logs.
     `with_efa`: reserve huge pages before kubelet counts them, and let containers lock memory.
     `lustre_over_efa`: let Lustre's client use the EFA devices.
+    `partitions`: sizes of the parts into which each GPU is cut.
     """
     config = (_LOCAL_STORAGE if local_nvme else "") + (_MEMORY_LOCK if with_efa else "")
     parts = []
@@ -102,6 +154,8 @@ def node_user_data(*, local_nvme: bool, with_efa: bool, lustre_over_efa: bool = 
         parts.append((_SCRIPT, _HUGE_PAGES.format(pages=efa.HUGE_PAGES)))
     if with_efa and lustre_over_efa:
         parts.append((_SCRIPT, _LUSTRE_OVER_EFA))
+    if partitions:
+        parts.append((_SCRIPT, _PARTITIONS.format(partitions=",".join(partitions))))
     if not parts:
         return None
     head = f'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="{_BOUNDARY}"\n\n'

@@ -7,13 +7,14 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from components.gcp.pools.args import PoolArgs, common_problems
-from infra.catalog.gcp import fabrics, facts, pools
+from components.kubernetes import gpu_sharing
+from components.kubernetes.gpu_sharing import SharingArgs
+from infra.catalog.gcp import fabrics, pools
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.pools import (
     label_problems,
     rdma_zone_problems,
     reserved_zone_problems,
-    sharing_problems,
 )
 from infra.errors import Problem
 
@@ -28,17 +29,6 @@ class AttachmentArgs(TypedDict):
     """The network of the interface."""
     subnetwork: pulumi.Input[str]
     """The subnetwork of the interface."""
-
-
-class SharingArgs(TypedDict):
-    """Sharing of a GPU by pods."""
-
-    kind: str
-    """`time_sharing`: pods take turns, and share memory and faults. `mig`: each has a part of its own."""
-    clients: NotRequired[int]
-    """Pods per GPU; with `time_sharing`."""
-    partition: NotRequired[str]
-    """Size of a part, such as `1g.10gb`; with `mig`."""
 
 
 class GcpGpuPoolArgs(PoolArgs):
@@ -132,15 +122,12 @@ def _placement_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
 
 
 def _sharing_problems(args: GcpGpuPoolArgs, sharing: SharingArgs, machine: MachineType) -> Iterator[Problem]:
-    path, kind = f"{args['pool']}.sharing", sharing["kind"]
-    yield from sharing_problems(path, kind, args["purpose"], f"{args['pool']}.rdma", rdma=args["rdma"])
-    if kind == "time_sharing":
-        yield from facts.limits["clients_per_gpu"].problems(f"{path}.clients", sharing.get("clients", 0))
-    elif kind == "mig":
-        yield from pools.partition_problems(f"{path}.partition", sharing.get("partition", ""), machine)
-    else:
-        fix = "Choose time_sharing or mig."
-        yield Problem(f"{path}.kind", kind, "unknown way to share a GPU", fix, code="unknown-gpu-sharing")
+    def parts(path: str, partition: str) -> Iterator[Problem]:
+        return pools.partition_problems(path, partition, machine)
+
+    yield from gpu_sharing.problems(
+        args["pool"], sharing, purpose=args["purpose"], rdma=args["rdma"], parts=parts
+    )
 
 
 def _disk_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:

@@ -48,6 +48,9 @@ def _flavor_problems(index: int, flavor: FlavorArgs) -> Iterator[Problem]:
         fix = "Give the labels of the pool."
         rule = "without labels a job runs on any node"
         yield Problem(f"{path}.node_labels", None, rule, fix, code="flavor-without-labels")
+    if flavor.get("shared", False) and not flavor.get("own_queue", False):
+        rule, fix = "shares of GPUs are never overflow of whole ones", "Set true."
+        yield Problem(f"{path}.own_queue", False, rule, fix, code="sharing-without-own-queue")
     if "window" in flavor:
         own = flavor.get("own_queue", False)
         yield from windows.queue_problems(f"{path}.window", f"{path}.own_queue", own_queue=own)

@@ -57,7 +57,7 @@ class TeamArgs(TypedDict):
     weight: float
     """Its share relative to the others' weights, above 0."""
     gpus: NotRequired[Mapping[str, int]]
-    """GPUs guaranteed per flavor name; other flavors are shared out by weight."""
+    """GPUs guaranteed per flavor name, as pods count them; other flavors are shared out by weight."""
     budgeted: NotRequired[bool]
     """Whether its jobs wait while they do not fit the month's budget (`components.kubernetes.accounting`);
     default False."""

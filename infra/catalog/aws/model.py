@@ -28,6 +28,7 @@ class Accelerator(Fact):
         default=None, gt=0
     )  # without sparsity; None: no bf16 or no source
     dense_fp16_tflops: float | None = Field(default=None, gt=0)  # of one that has no bf16
+    mig: dict[Name, Count] = Field(default_factory=dict)  # partitions of a GPU by their size
 
 
 class EfaInterface(BaseModel):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from infra.catalog import pools
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import InstanceType
 from infra.errors import Problem
@@ -91,12 +92,28 @@ def reservation_problems(path: str, reservation: str | None) -> Iterator[Problem
         yield Problem(path, reservation, rule, fix, code="invalid-reservation-id")
 
 
-def gpus_of_node(machine: InstanceType, clients: int | None = None) -> int:
-    """`nvidia.com/gpu` of a node: its GPUs, or the pods that share them (`clients` of each GPU).
+def partition_problems(path: str, partition: str, machine: InstanceType) -> Iterator[Problem]:
+    """The GPU supports partitions of that size."""
+    gpu = facts.accelerators[machine.accelerator]
+    able = [row.name for row in facts.accelerators.values() if row.mig]
+    yield from pools.partition_problems(path, partition, gpu.name, gpu.mig, able)
 
-    Source: NVIDIA/k8s-device-plugin, README, "With CUDA Time-Slicing": as many replicas of each device.
+
+def gpus_of_node(machine: InstanceType, *, clients: int | None = None, partition: str | None = None) -> int:
+    """`nvidia.com/gpu` of a node: its GPUs, partitions, or clients that share GPUs.
+
+    Source: NVIDIA/k8s-device-plugin, README, "With CUDA Time-Slicing": as many replicas of each device; MIG
+    strategy `single`: as many devices as there are partitions.
     """
+    if partition is not None:
+        return machine.accelerator_count * facts.accelerators[machine.accelerator].mig[partition]
     return machine.accelerator_count * (clients or 1)
+
+
+def partitions_of_gpu(machine: InstanceType, partition: str | None) -> Sequence[str]:
+    """The partitions of each GPU of a node, all of one size; empty without."""
+    mig = facts.accelerators[machine.accelerator].mig
+    return [partition] * mig[partition] if partition is not None else []
 
 
 def layers(machine: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
+from infra.catalog import pools
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.model import MachineType, Way
 from infra.errors import Problem
@@ -172,14 +173,8 @@ def rdma_compact_problems(path: str, rdma_path: str) -> Iterator[Problem]:
 def partition_problems(path: str, partition: str, machine: MachineType) -> Iterator[Problem]:
     """The GPU supports partitions of that size."""
     gpu = facts.accelerators[machine.accelerator]
-    if not gpu.mig:
-        able = [row.title for row in facts.accelerators.values() if row.mig]
-        fix = f"Share it by `time_sharing`, or use a type with {', '.join(able)}."
-        rule = f"{gpu.title} does not support partitions"
-        yield Problem(path, partition, rule, fix, code="gpu-without-partitions")
-    elif partition not in gpu.mig:
-        rule, fix = f"not a partition of {gpu.title}", f"It has {', '.join(gpu.mig)}."
-        yield Problem(path, partition, rule, fix, code="unknown-partition")
+    able = [row.title for row in facts.accelerators.values() if row.mig]
+    yield from pools.partition_problems(path, partition, gpu.title, gpu.mig, able)
 
 
 def local_ssd_problems(path: str, count: int, machine: str) -> Iterator[Problem]:

@@ -19,7 +19,7 @@ from infra.stackspec.model import (
     PolicyArn,
     SecretArn,
 )
-from infra.stackspec.sharing import TimeSharingSpec
+from infra.stackspec.sharing import Sharing
 
 Acu = Annotated[float, Field(ge=0, le=256, multiple_of=0.5)]
 """Aurora capacity units, in steps of 0.5."""
@@ -107,8 +107,8 @@ class LoadBalancerSpec(Model):
 class AwsPoolSpec(Model):
     """Settings of a pool that are not in `layout.pools`."""
 
-    sharing: TimeSharingSpec | None = None
-    """Sharing of a GPU by pods, by NVIDIA's device plugin; null: none. Only for interactive pools."""
+    sharing: Sharing = None
+    """Sharing of a GPU by pods; null: none. Only for interactive pools."""
 
 
 class AwsSpec(CloudModel):

@@ -18,7 +18,7 @@ from infra.stackspec.model import (
     TimeOfDay,
     ZoneName,
 )
-from infra.stackspec.sharing import MigSpec, TimeSharingSpec
+from infra.stackspec.sharing import Sharing
 
 # The minimum of regional Filestore.
 _HOMES_GIB = 100
@@ -82,7 +82,7 @@ class GcpPoolSpec(Model):
     driver: Literal["default", "latest"] = "default"
     """NVIDIA driver: GKE's default for the version of the nodes, or the latest."""
 
-    sharing: Annotated[TimeSharingSpec | MigSpec | None, Field(discriminator="kind")] = None
+    sharing: Sharing = None
     """Sharing of a GPU by pods; null: none. Only for interactive pools."""
 
     local_ssds: Annotated[int, Field(ge=0, le=32)] | None = None

@@ -7,7 +7,7 @@ from infra.catalog.kubernetes import kueue, limits, prometheus
 from infra.errors import Problem, did_you_mean
 from infra.naming import flavor_name
 from infra.stackspec.layouts import ClusterLayout
-from infra.stackspec.stack import StackSpec
+from infra.stackspec.stack import StackSpec, TeamSpec
 
 Rule = Callable[[StackSpec, ClusterLayout], Iterator[Problem]]
 
@@ -77,10 +77,16 @@ def guarantees(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Guarantees name pools that exist."""
     names = {pool.name for pool in layout.pools}
     for index, team in enumerate(spec.teams):
-        for pool, gpus in team.gpus.items():
+        for key, pool, count in _guarantees(team):
             if pool not in names:
                 fix = f"Pools are {', '.join(sorted(names))}."
-                yield Problem(f"teams[{index}].gpus.{pool}", gpus, "unknown pool", fix, code="unknown-pool")
+                yield Problem(f"teams[{index}].{key}.{pool}", count, "unknown pool", fix, code="unknown-pool")
+
+
+def _guarantees(team: TeamSpec) -> Iterator[tuple[str, str, int]]:
+    """Key, pool and number of each guarantee."""
+    yield from (("gpus", pool, count) for pool, count in team.gpus.items())
+    yield from (("shares", pool, count) for pool, count in team.shares.items())
 
 
 def validated_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
@@ -176,13 +182,11 @@ def idle_gpus(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 def gpu_problems(spec: StackSpec, without: Collection[str]) -> Iterator[Problem]:
     """No GPUs are guaranteed or validated in the pools `without` GPUs."""
     for index, team in enumerate(spec.teams):
-        for pool in team.gpus:
+        for key, pool, count in _guarantees(team):
             if pool in without:
                 fix = "Leave it out: CPUs are shared by weight."
                 rule = "the pool has no GPUs"
-                yield Problem(
-                    f"teams[{index}].gpus.{pool}", team.gpus[pool], rule, fix, code="pool-without-gpus"
-                )
+                yield Problem(f"teams[{index}].{key}.{pool}", count, rule, fix, code="pool-without-gpus")
     for pool in spec.validated:
         if pool in without:
             fix = "Validate pools with GPUs; the purpose of others is `data`."
@@ -198,8 +202,15 @@ def unknown_pool_problems(layout: ClusterLayout, named: Iterable[str]) -> Iterat
             yield Problem(f"on.pools.{name}", name, rule, fix, code="unknown-pool")
 
 
-def validated_share_problems(spec: StackSpec, shared: Collection[str]) -> Iterator[Problem]:
-    """Validations measure whole GPUs, so none is of a pool whose GPUs are `shared`."""
+def shared_pool_problems(
+    spec: StackSpec, layout: ClusterLayout, shared: Collection[str]
+) -> Iterator[Problem]:
+    """Pools whose GPUs are `shared` are not validated, have queues of their own, and quotas in shares.
+
+    Validations measure whole GPUs. In a common queue a job that requests a GPU would get the share, as the
+    cheapest `nvidia.com/gpu`, and Kueue's fair sharing would weigh a share as a whole GPU: it adds up a
+    resource over all pools of a queue (kubernetes-sigs/kueue issue 8902).
+    """
     for pool in spec.validated:
         if pool in shared:
             fix = "Validate pools with whole GPUs."
@@ -207,6 +218,29 @@ def validated_share_problems(spec: StackSpec, shared: Collection[str]) -> Iterat
             yield Problem(
                 "smoke.pools", pool, rule, fix, against=f"on.pools.{pool}", code="validated-gpus-shared"
             )
+    for index, one in enumerate(layout.pools):
+        if one.name in shared and not one.own_queue:
+            path, sharing = f"layout.pools[{index}].own_queue", f"on.pools.{one.name}.sharing"
+            rule = "shares of GPUs are never overflow of whole ones"
+            fix = f"Set true; jobs select the pool by the queue {one.name}."
+            yield Problem(path, False, rule, fix, against=sharing, code="sharing-without-own-queue")
+    yield from _unit_problems(spec, layout, shared)
+
+
+def _unit_problems(spec: StackSpec, layout: ClusterLayout, shared: Collection[str]) -> Iterator[Problem]:
+    whole = {pool.name for pool in layout.pools} - set(shared)
+    for index, team in enumerate(spec.teams):
+        for pool, count in team.gpus.items():
+            if pool in shared:
+                path, sharing = f"teams[{index}].gpus.{pool}", f"on.pools.{pool}.sharing"
+                rule, fix = "the pool's GPUs are shared", f"Guarantee shares: teams[{index}].shares.{pool}."
+                yield Problem(path, count, rule, fix, against=sharing, code="whole-gpus-of-shared-pool")
+        for pool, count in team.shares.items():
+            if pool in whole:
+                path, sharing = f"teams[{index}].shares.{pool}", f"on.pools.{pool}.sharing"
+                rule = "the pool's GPUs are not shared"
+                fix = f"Guarantee whole ones: teams[{index}].gpus.{pool}."
+                yield Problem(path, count, rule, fix, against=sharing, code="shares-of-whole-gpus")
 
 
 RULES: tuple[Rule, ...] = (

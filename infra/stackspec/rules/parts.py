@@ -36,7 +36,7 @@ def superfluous(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
     names = (*spec.on.needed_by_clusters, *spec.on.optional_in_clusters)
     given |= {f"on.{name}": getattr(spec.on, name) for name in names}
     for index, team in enumerate(spec.teams):
-        parts = ("gpus", "members", "monthly_gpu_hours", "budget_exempt")
+        parts = ("gpus", "shares", "members", "monthly_gpu_hours", "budget_exempt")
         given |= {f"teams[{index}].{name}": getattr(team, name) for name in parts}
     for path, value in given.items():
         if value:
@@ -49,6 +49,7 @@ _FIXES = {
     "homes": "Set false: notebooks have their own disks.",
     "drain": "Set false: jobs share no machines.",
     "gpus": "Leave it out: only quotas of the account limit jobs.",
+    "shares": "Leave it out: machines are not shared.",
     "members": "Leave it out, and list people in layout.people.",
     "monthly_gpu_hours": "Set monthly_usd: the bill separates jobs by tag.",
     "budget_exempt": "Leave it out: an administrator tags a job `trainstack:budget-exempt` with the reason.",

@@ -1,5 +1,7 @@
 """Nodes that an EKS cluster has or can get, from emulated node groups and what runs on them."""
 
+import base64
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -29,6 +31,7 @@ _GPU_IMAGES = frozenset({
 # Bottlerocket's NVIDIA variants include the device plugin.
 _PLUGIN_INSIDE = "BOTTLEROCKET_"
 _PLUGIN_CONFIG = "nvidia.com/device-plugin.config"
+_CUT = re.compile(r"nvidia-smi mig -cgi (?P<parts>\S+)")
 GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
 
 
@@ -69,7 +72,7 @@ def _members(
         name: count for name, count in devices.items() if _announced(name, inputs, template, labels, charts)
     }
     if GPU in extended:
-        extended[GPU] *= _replicas(labels, charts)
+        extended[GPU] *= _replicas(labels, charts, _partitions(template))
     for index in range(int(scaling.get("maxSize") or 0)):
         yield SchedulerNode(
             name=f"{group}-{index}",
@@ -116,12 +119,21 @@ def _announced(
     )
 
 
-def _replicas(labels: Mapping[str, str], charts: Iterable[tuple[ChartFacts, Mapping[str, Any]]]) -> int:
+def _partitions(template: Mapping[str, Any]) -> int:
+    """Return the number of parts into which the boot configuration cuts each GPU; 0 without."""
+    found = _CUT.search(base64.b64decode(template.get("userData") or "").decode(errors="replace"))
+    return len(found["parts"].split(",")) if found else 0
+
+
+def _replicas(
+    labels: Mapping[str, str], charts: Iterable[tuple[ChartFacts, Mapping[str, Any]]], partitions: int
+) -> int:
     """Return how often the device plugin registers a GPU: by the configuration that the node's label names.
 
-    Source: NVIDIA/k8s-device-plugin v0.19.3, README, "Configuring the device plugin" and "With CUDA
-    Time-Slicing"; cmd/config-manager (label, default). A plugin whose configuration is not in the map
-    does not start.
+    Source: NVIDIA/k8s-device-plugin v0.19.3, README, "Configuring the device plugin", "With CUDA
+    Time-Slicing" and `MIG_STRATEGY` (in the environment it overrides the configuration; `single` registers
+    whole GPUs where none is cut); cmd/config-manager (label, default). A plugin whose configuration is not in
+    the map does not start.
     """
     for chart, release in charts:
         values = release.get("values") or {}
@@ -131,7 +143,11 @@ def _replicas(labels: Mapping[str, str], charts: Iterable[tuple[ChartFacts, Mapp
         chosen = config["map"].get(labels.get(_PLUGIN_CONFIG) or config.get("default"))
         if chosen is None:
             return 0
-        slicing = ((yaml.safe_load(chosen) or {}).get("sharing") or {}).get("timeSlicing") or {}
+        config = yaml.safe_load(chosen) or {}
+        strategy = values.get("migStrategy") or (config.get("flags") or {}).get("migStrategy")
+        if partitions and strategy == "single":
+            return partitions
+        slicing = (config.get("sharing") or {}).get("timeSlicing") or {}
         return next((int(row["replicas"]) for row in slicing.get("resources") or () if row["name"] == GPU), 1)
     return 1
 

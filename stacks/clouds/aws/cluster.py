@@ -29,7 +29,7 @@ from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.model import demanded
 from stacks.clouds.aws.alerting import alerting_on_aws
 from stacks.clouds.aws.options import on_aws
-from stacks.clouds.aws.pools import clients_of, cpu_pool_args, pool_args, pool_record
+from stacks.clouds.aws.pools import cpu_pool_args, pool_args, pool_record, sharing_of
 from stacks.clouds.aws.storage import AwsStore, alarms_on_aws, store_on_aws
 from stacks.clouds.aws.teams import teams_on_aws
 from stacks.clouds.aws.tracking import tracking_on_aws
@@ -37,6 +37,7 @@ from stacks.clouds.aws.validation import validation_on_aws
 from stacks.clouds.tags import owners_tags
 from stacks.parts import Alerting, Cluster, Pools, ServiceAccount, TeamData, Tracking, ValidationAccess
 from stacks.providers import aws_provider, kubernetes_provider
+from stacks.sharing import sharing_args
 
 # EKS add-ons of every cluster, including drivers of its file systems.
 ADDONS = (
@@ -181,7 +182,11 @@ class AwsCloud:
             },
             drivers=efa_charts(demanded(self._on.efa_driver), with_efa, self._layout.kubernetes_version),
             host_engine_port=HOST_ENGINE_PORT,
-            turns=[clients for pool in self._layout.pools if (clients := clients_of(pool, self._on))],
+            sharing=[
+                sharing_args(sharing)
+                for pool in self._layout.pools
+                if (sharing := sharing_of(pool, self._on))
+            ],
             ready=[scaling, *groups.values()],
         )
 

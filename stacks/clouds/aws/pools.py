@@ -16,8 +16,10 @@ from infra.stackspec.aws.cloud import AwsPoolSpec, AwsSpec, RepairSpec
 from infra.stackspec.layouts import PoolSpec
 from infra.stackspec.model import demanded
 from infra.stackspec.purchases import CapacityBlock, Reserved
+from infra.stackspec.sharing import Sharing, counted
 from stacks.flavors import flavor_of
 from stacks.parts import NodePool
+from stacks.sharing import sharing_args
 
 
 def pool_args(
@@ -51,16 +53,15 @@ def pool_args(
     }
     if isinstance(pool.purchase, Reserved | CapacityBlock):
         args["reservation_id"] = pool.purchase.id
-    clients = clients_of(pool, on)
-    if clients is not None:
-        args["clients"] = clients
+    sharing = sharing_of(pool, on)
+    if sharing is not None:
+        args["sharing"] = sharing_args(sharing)
     return args
 
 
-def clients_of(pool: PoolSpec, on: AwsSpec) -> int | None:
-    """Pods that share a GPU of the pool; None where each has its own."""
-    sharing = on.pools.get(pool.name, AwsPoolSpec()).sharing
-    return sharing.clients if sharing else None
+def sharing_of(pool: PoolSpec, on: AwsSpec) -> Sharing:
+    """Sharing of the pool's GPUs; None where each pod has its own."""
+    return on.pools.get(pool.name, AwsPoolSpec()).sharing
 
 
 def cpu_pool_args(
@@ -121,7 +122,8 @@ def pool_record(pool: PoolSpec, on: AwsSpec, labels: Mapping[str, str], *, regio
         offer = cpu_offer(processors)
     else:
         machine = facts.instance_type(pool.machine)
-        offer = node_offer(machine, demanded(on.efa_driver) if pool.rdma else None, clients_of(pool, on))
+        driver = demanded(on.efa_driver) if pool.rdma else None
+        offer = node_offer(machine, driver, **counted(sharing_of(pool, on)))
         known = {"peak_tflops": peak_tflops(machine), **link_rates(machine, efa=pool.rdma)}
     drain = facts.block_drain_minutes
     return NodePool(

@@ -8,7 +8,7 @@ from components.gcp.network.accelerators import NodeNetwork
 from components.gcp.pools.args import PoolArgs
 from components.gcp.pools.cpu_pool import GcpCpuPoolArgs
 from components.gcp.pools.gpu_pool import QUEUED_KEY
-from components.gcp.pools.gpu_pool_args import GcpGpuPoolArgs, SharingArgs
+from components.gcp.pools.gpu_pool_args import GcpGpuPoolArgs
 from components.gcp.pools.offers import QUEUED_CLASS, cpu_offer, link_rates, node_offer, peak_tflops
 from components.kubernetes.offers import NodeOffer
 from infra.catalog.gcp import facts
@@ -20,9 +20,10 @@ from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec
 from infra.stackspec.layouts import PoolSpec
 from infra.stackspec.model import demanded
 from infra.stackspec.purchases import CapacityBlock, Reserved
-from infra.stackspec.sharing import MigSpec, TimeSharingSpec
+from infra.stackspec.sharing import counted
 from stacks.flavors import flavor_of
 from stacks.parts import NodePool
+from stacks.sharing import sharing_args
 
 
 def is_classic(pool: PoolSpec, on: GcpSpec) -> bool:
@@ -52,7 +53,7 @@ def gpu_pool_args(
     if attachments is not None:
         args["attachments"] = attachments
     if extra.sharing is not None:
-        args["sharing"] = _sharing_args(extra.sharing)
+        args["sharing"] = sharing_args(extra.sharing)
     if extra.local_ssds is not None:
         args["local_ssds"] = extra.local_ssds
     if extra.image_cache is not None:
@@ -126,13 +127,6 @@ def _gpu_offer(pool: PoolSpec, on: GcpSpec, machine: MachineType, networks: Sequ
         disk_gib=pool.disk_gib,
         rdma=pool.rdma,
         networks=networks,
-        clients=extra.sharing.clients if isinstance(extra.sharing, TimeSharingSpec) else None,
-        partition=extra.sharing.partition if isinstance(extra.sharing, MigSpec) else None,
         local_ssds=extra.local_ssds,
+        **counted(extra.sharing),
     )
-
-
-def _sharing_args(wanted: TimeSharingSpec | MigSpec) -> SharingArgs:
-    if isinstance(wanted, MigSpec):
-        return {"kind": wanted.kind, "partition": wanted.partition}
-    return {"kind": wanted.kind, "clients": wanted.clients}

@@ -9,6 +9,7 @@ import pytest
 
 from components.kubernetes.accelerators import gpu_charts
 from components.kubernetes.charts import charts
+from components.kubernetes.gpu_sharing import SharingArgs
 from rehearsal.controlplane import binaries
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from tests.cluster.stack_objects import rendered
@@ -64,7 +65,9 @@ def test_a_plugin_that_shares_gpus_has_its_configurations_and_no_further_rights(
     name = "nvidia-device-plugin"
     if not binaries.kept(name):
         pytest.skip(f"the chart {name} is not here: `make binaries` fetches it, and says why it cannot")
-    values = gpu_charts({"gpu_pools": ["a100", "l4"], "turns": [4]})[name]
+    values = gpu_charts({"gpu_pools": ["a100", "l4"], "sharing": [{"kind": "time_sharing", "clients": 4}]})[
+        name
+    ]
     objects = rendered(name, values)
     (configs,) = (body for body in objects if body["kind"] == "ConfigMap")
     assert set(configs["data"]) == {"whole", "turns-4"}
@@ -73,6 +76,22 @@ def test_a_plugin_that_shares_gpus_has_its_configurations_and_no_further_rights(
     plugin = next(pod for pod in pods if "mps" not in pod["containers"][0]["name"])
     assert "SYS_ADMIN" not in json.dumps(plugin)
     assert {"name": "DEFAULT_CONFIG", "value": "whole"} in plugin["initContainers"][0]["env"]
+
+
+def test_a_plugin_with_parts_opens_them_by_the_configuration_of_each_node() -> None:
+    name = "nvidia-device-plugin"
+    if not binaries.kept(name):
+        pytest.skip(f"the chart {name} is not here: `make binaries` fetches it, and says why it cannot")
+    cut: SharingArgs = {"kind": "mig", "partition": "1g.5gb"}
+    objects = rendered(name, gpu_charts({"gpu_pools": ["a100", "l4"], "sharing": [cut]})[name])
+    (configs,) = (body for body in objects if body["kind"] == "ConfigMap")
+    assert json.loads(configs["data"]["partitions"])["flags"]["migStrategy"] == "single"
+    pods = [body["spec"]["template"]["spec"] for body in objects if body["kind"] == "DaemonSet"]
+    plugin = next(pod for pod in pods if "mps" not in pod["containers"][0]["name"])
+    (container,) = (one for one in plugin["containers"] if one["name"] == "nvidia-device-plugin-ctr")
+    assert container["securityContext"]["capabilities"] == {"add": ["SYS_ADMIN"]}
+    names = {one["name"] for one in container["env"]}
+    assert "NVIDIA_MIG_MONITOR_DEVICES" in names and "MIG_STRATEGY" not in names
 
 
 def test_every_misspelt_value_is_seen(chart: str) -> None:

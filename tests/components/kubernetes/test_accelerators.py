@@ -36,7 +36,8 @@ def test_the_device_plugin_runs_on_gpu_pools_and_needs_no_feature_discovery(made
 
 
 def test_the_plugin_has_a_configuration_by_number_of_pods_and_whole_gpus_without_a_label() -> None:
-    values = accelerators(turns=[4, 2, 4]).find("Release", "nvidia-device-plugin")["values"]
+    turns = [{"kind": "time_sharing", "clients": number} for number in (4, 2, 4)]
+    values = accelerators(sharing=turns).find("Release", "nvidia-device-plugin")["values"]
     configs = {name: json.loads(text) for name, text in values["config"]["map"].items()}
     assert configs.keys() == {"whole", "turns-2", "turns-4"}
     assert values["config"]["default"] == "whole" and "sharing" not in configs["whole"]
@@ -45,7 +46,18 @@ def test_the_plugin_has_a_configuration_by_number_of_pods_and_whole_gpus_without
         "failRequestsGreaterThanOne": True,
         "resources": [{"name": "nvidia.com/gpu", "replicas": 4}],
     }
+    assert values["migStrategy"] == "none"  # else the chart adds the capability SYS_ADMIN
     assert "config" not in accelerators().find("Release", "nvidia-device-plugin")["values"]
+
+
+def test_parts_are_counted_as_gpus_on_their_nodes_alone() -> None:
+    sharing = [{"kind": "mig", "partition": "1g.5gb"}, {"kind": "time_sharing", "clients": 2}]
+    values = accelerators(sharing=sharing).find("Release", "nvidia-device-plugin")["values"]
+    configs = {name: json.loads(text) for name, text in values["config"]["map"].items()}
+    strategies = {name: each["flags"]["migStrategy"] for name, each in configs.items()}
+    assert strategies == {"whole": "none", "turns-2": "none", "partitions": "single"}
+    # One for all nodes would override them (templates/daemonset-device-plugin.yml).
+    assert "migStrategy" not in values
 
 
 def test_dcgm_needs_no_prometheus_operator_and_measures_errors_by_code(made: Graph) -> None:

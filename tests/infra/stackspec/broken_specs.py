@@ -332,11 +332,11 @@ BROKEN: dict[str, tuple[Any, ...]] = {
         "on.pools.a100.sharing",
         "sharing-not-interactive",
     ),
-    "partitions, which are not built on AWS": (
+    "a partition of another GPU": (
         ("on", "pools"),
-        {"a100": {"sharing": {"kind": "mig", "clients": 2}}},
-        "on.pools.a100.sharing.kind",
-        "literal-error",
+        {"a100": {"sharing": {"kind": "mig", "partition": "1g.18gb"}}},
+        "on.pools.a100.sharing.partition",
+        "unknown-partition",
     ),
     "no teams": (("teams",), [], "teams", "too-short"),
 }

@@ -126,6 +126,15 @@ BROKEN: dict[str, tuple[tuple[str | int, ...], Any, str, str]] = {
         "on.pools.cpu.sharing",
         "sharing-without-gpus",
     ),
+    "shares as overflow of whole GPUs": (
+        ("on", "pools"),
+        {"a100": {"sharing": {"kind": "mig", "partition": "1g.5gb"}}},
+        "layout.pools[1].own_queue",
+        "sharing-without-own-queue",
+    ),
+    "shares of whole": (("teams", 0, "shares"), {"h100": 1}, "teams[0].shares.h100", "shares-of-whole-gpus"),
+    "shares of CPUs": (("teams", 0, "shares"), {"cpu": 1}, "teams[0].shares.cpu", "pool-without-gpus"),
+    "shares of no pool": (("teams", 0, "shares"), {"b200": 1}, "teams[0].shares.b200", "unknown-pool"),
     "a partition of another GPU": (
         ("on", "pools"),
         {"a100": {"sharing": {"kind": "mig", "partition": "1g.10gb"}}},
@@ -314,11 +323,13 @@ ACCEPTED: dict[str, dict[tuple[str | int, ...], Any]] = {
     },
     "partitions": {
         ("on", "pools"): {"a100": {"sharing": {"kind": "mig", "partition": "1g.5gb"}}},
-        ("teams", 0, "gpus"): {"a100": 28},  # seven of each of four GPUs
+        ("layout", "pools", 1, "own_queue"): True,
+        ("teams", 0, "shares"): {"a100": 28},  # seven of each of four GPUs
     },
     "turns": {
         ("on", "pools"): {"a100": {"sharing": {"kind": "time_sharing", "clients": 3}}},
-        ("teams", 0, "gpus"): {"a100": 12},
+        ("layout", "pools", 1, "own_queue"): True,
+        ("teams", 0, "shares"): {"a100": 12},
     },
     "an address of the API server": {("on", "endpoint"): "ip", ("layout", "api_access"): ["203.0.113.0/24"]},
     "the channel with the longest support": {("on", "channel"): "extended"},

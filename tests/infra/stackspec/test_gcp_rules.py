@@ -147,6 +147,7 @@ def test_a_secret_in_the_place_of_its_name_is_not_shown(gcp: Values, secret: obj
 def test_a_validation_has_whole_gpus(gcp: Values) -> None:
     put(gcp, ("smoke", "pools"), ["a100"])
     stackspec.load("dev", copy.deepcopy(gcp), "f")
+    put(gcp, ("layout", "pools", 1, "own_queue"), True)
     put(gcp, ("on", "pools"), {"a100": {"sharing": {"kind": "time_sharing", "clients": 2}}})
     assert paths(gcp) == {"smoke.pools"}
 

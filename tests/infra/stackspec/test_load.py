@@ -187,7 +187,7 @@ def test_an_invalid_pool_setting_is_refused_at_its_path(pool: Values, path: str,
     settings = read(CONFIG / "Pulumi.dev-gcp.yaml", "f")["config"]
     values = copy.deepcopy({name.removeprefix("trainstack:"): value for name, value in settings.items()})
     values["spec"]["on"]["pools"]["l4"] = pool
-    (problem,) = problems(values)
+    problem = next(one for one in problems(values) if one.path == path)
     assert (problem.code, problem.path) == (code, path) and problem.fix
 
 

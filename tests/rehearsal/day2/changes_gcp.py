@@ -36,6 +36,20 @@ def _on_pool(name: str, **values: Any) -> Edit:
     return lambda spec: spec["on"]["pools"].setdefault(name, {}).update(values)
 
 
+def _shared(name: str, sharing: dict[str, Any]) -> Edit:
+    """A pool whose GPUs become shared: behind its own queue, with quotas in shares."""
+
+    def edit(spec: Any) -> None:
+        _on_pool(name, sharing=sharing)(spec)
+        next(pool for pool in spec["layout"]["pools"] if pool["name"] == name)["own_queue"] = True
+        for team in spec["teams"]:
+            gpus = team.get("gpus", {}).pop(name, None)
+            if gpus is not None:
+                team["shares"] = {name: gpus * sharing["clients"]}
+
+    return edit
+
+
 def _on(part: str, **values: Any) -> Edit:
     return lambda spec: spec["on"].setdefault(part, {}).update(values)
 
@@ -111,7 +125,7 @@ ON_GCP: dict[str, Edit] = {
     "zone left": _zones("us-central1-a", "us-central1-c"),
     "reservation": _reserved,
     "driver": _on_pool("l4", driver="latest"),
-    "sharing": _on_pool("l4", sharing={"kind": "time_sharing", "clients": 4}),
+    "sharing": _shared("l4", {"kind": "time_sharing", "clients": 4}),
     "pods of a node": lambda spec: spec["on"].update(pods_per_node=48),
     "owner": lambda spec: spec.update(owner="new-owner@example.com"),
     "environment": lambda spec: spec.update(environment="test", data_class="public", expires_on="2027-03-31"),

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from components.aws.pools.user_data import encoded, node_user_data
+from components.kubernetes.gpu_sharing import plugin_values
 from rehearsal.core.model import InitFailedError, RefusalError
 from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.controllers.nodes import nodes
@@ -90,6 +92,32 @@ def test_the_plugin_registers_a_gpu_as_often_as_the_nodes_configuration_says(
     (record,) = rehearsed.state.find(type="aws:eks/cluster:Cluster")
     found = [node for node in nodes(KubeCluster(rehearsed.state, record)) if node.group == "gpu"]
     assert {int(node.extended.get(GPU, 0)) for node in found} == {pods}
+
+
+@pytest.mark.parametrize(
+    ("configuration", "environment", "gpus"),
+    [("partitions", {}, 56), ("whole", {}, 8), ("partitions", {"migStrategy": "none"}, 8)],
+    ids=["single", "none", "overridden"],
+)
+def test_the_plugin_registers_the_parts_that_the_boot_configuration_makes(
+    rehearsed: Rehearsed, configuration: str, environment: dict[str, str], gpus: int
+) -> None:
+    boot = encoded(node_user_data(local_nvme=True, with_efa=False, partitions=["1g.5gb"] * 7))
+    rehearsed.aws("aws:ec2/launchTemplate:LaunchTemplate", "lt-1", {"userData": boot}, {"name": "lt"})
+    labels = {**POOL, "nvidia.com/device-plugin.config": configuration}
+    rehearsed.node_group(
+        "gpu",
+        "p4d.24xlarge",
+        taints=TAINT,
+        amiType="AL2023_x86_64_NVIDIA",
+        labels=labels,
+        launchTemplate={"id": "lt-1"},
+    )
+    values = {"gfd": {"enabled": True}, **plugin_values([{"kind": "mig", "partition": "1g.5gb"}])}
+    rehearsed.create(RELEASE, {**PLUGIN, "values": {**values, **environment}}, "plugin")
+    (record,) = rehearsed.state.find(type="aws:eks/cluster:Cluster")
+    found = [node for node in nodes(KubeCluster(rehearsed.state, record)) if node.group == "gpu"]
+    assert {int(node.extended.get(GPU, 0)) for node in found} == {gpus}
 
 
 @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="GPUs are not emulated here")

@@ -42,6 +42,25 @@ def _no_cpu_pool(spec: Any) -> None:
     assert spec["layout"]["pools"].pop()["name"] == "cpu"
 
 
+def _shared(sharing: dict[str, Any]) -> Change:
+    """The second pool, l4, with shared GPUs: behind its own queue, with quotas in shares."""
+
+    def change(spec: Any) -> None:
+        spec["on"].setdefault("pools", {}).setdefault("l4", {})["sharing"] = sharing
+        spec["layout"]["pools"][1]["own_queue"] = True
+        for team in spec["teams"]:
+            if "l4" in team.get("gpus", {}):
+                team["shares"] = {"l4": team["gpus"].pop("l4")}
+
+    return change
+
+
+def _aws_partitions(spec: Any) -> None:
+    # An L4 is not cut; each of the eight A100 is, into seven.
+    spec["layout"]["pools"][1] |= {"machine": "p4d.24xlarge", "zones": ["us-east-1b"]}
+    _shared({"kind": "mig", "partition": "1g.5gb"})(spec)
+
+
 MEDIUM_AWS: dict[str, Change] = {
     "validation-off": _merged({"smoke": {"enabled": False, "schedule": None}}),
     "no-scheduled-validation": _merged({"smoke": {"schedule": None}}),
@@ -63,6 +82,7 @@ MEDIUM_AWS: dict[str, Change] = {
     "claimed-devices": _merged({"on": {"efa_driver": "dra"}, "layout": {"pools": {"min_nodes": 1}}}),
     "load-balancer": _merged({"on": {"load_balancer": LOAD_BALANCER}}),
     "database-pauses": _merged({"on": {"database": {"min_acu": 0}}}),
+    "partitions": _aws_partitions,
 }
 
 _RESERVATION = "projects/example-ml-dev/reservations/h100"
@@ -99,7 +119,7 @@ def _calendar(spec: Any) -> None:
 def _partitions(spec: Any) -> None:
     # An L4 is not cut; an A100 is, into seven.
     spec["layout"]["pools"][1] |= {"machine": "a2-highgpu-1g", "zones": ["us-central1-a"]}
-    spec["on"]["pools"]["l4"] = {"sharing": {"kind": "mig", "partition": "1g.5gb"}}
+    _shared({"kind": "mig", "partition": "1g.5gb"})(spec)
 
 
 _LUSTRE = {"capacity_gib": 18000, "throughput_mb_s_per_tib": 500, "zone": "us-central1-c"}
@@ -129,7 +149,7 @@ MEDIUM_GCP: dict[str, Change] = {
     "dataset-cache": _merged({"on": {"dataset_cache": True}}),
     "rapid-checkpoints": _merged({"on": {"rapid_checkpoints": "us-central1-c"}}),
     "checkpoint-addon": _merged({"on": {"checkpoint_addon": True}}),
-    "time-sharing": _merged({"on": {"pools": {"l4": {"sharing": {"kind": "time_sharing", "clients": 3}}}}}),
+    "time-sharing": _shared({"kind": "time_sharing", "clients": 3}),
     "partitions": _partitions,
     "regional-database": _merged({"on": {"database": {"availability": "regional"}}}),
     "people-without-groups": _merged({"teams": {"members": ["user:ada@example.com"]}}),

@@ -12,9 +12,8 @@ from infra.stackspec.stack import StackSpec
 from infra.stackspec.unions import arms, bare, model_or_none
 
 CLOUDS: dict[str, type[BaseModel]] = {"aws": AwsSpec, "gcp": GcpSpec}
-# What the settings of a stack file choose, as a stack of another profile or cloud is another stack; and a
-# kind of which the cloud has one.
-CHOSEN = ("layout.profile", "on.cloud", "on.pools{}.sharing.kind")
+# What the settings of a stack file choose, as a stack of another profile or cloud is another stack.
+CHOSEN = ("layout.profile", "on.cloud")
 
 
 def fields(cloud: str) -> set[str]:

@@ -18,15 +18,30 @@ _RULE = {
 _KEY = "arn:aws:kms:us-east-1:123456789012:key/22222222-3333-4444-5555-666666666666"
 _REPAIR = "on.repair.rules.0"
 _L4 = "on.pools.l4"
+# A pool with shared GPUs has a queue of its own, and guarantees in shares.
+_APART = {
+    "layout.pools.1.own_queue": True,
+    **{f"teams.{team}.gpus": {"a100": 8} for team in range(2)},
+    "teams.2.gpus": {},
+}
+_OF_A100 = {"layout.pools.1.machine": "p4d.24xlarge", "layout.pools.1.zones": ["us-east-1b"]}
 
 GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "currency": {"gcp": {"on.billing_currency": {"code": "EUR", "per_usd": 0.5}}},
-    "way in": {"aws": {"on.load_balancer": LOAD_BALANCER}},
-    "EFA driver": {"aws": {"layout.pools.0.min_nodes": 1}},
+    "way in": {"aws": {"on.load_balancer": LOAD_BALANCER, **_OF_A100}},
+    "EFA driver": {
+        "aws": {
+            "layout.pools.0.min_nodes": 1,
+            **_OF_A100,
+            **_APART,
+            "on.pools": {"l4": {"sharing": {"kind": "mig", "partition": "1g.5gb"}}},
+        }
+    },
     "repair": {
         "aws": {
             "on.repair.rules": [_RULE],
             "on.pools": {"l4": {"sharing": {"kind": "time_sharing", "clients": 3}}},
+            **_APART,
         }
     },
     "networks": {
@@ -46,12 +61,13 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             "on.accelerator_networks": "classic",
         }
     },
-    "queued": {"gcp": {"on.pools": {"l4": {"sharing": {"kind": "time_sharing", "clients": 2}}}}},
+    "queued": {"gcp": {**_APART, "on.pools": {"l4": {"sharing": {"kind": "time_sharing", "clients": 2}}}}},
     "flex_start": {
         "gcp": {
             "layout.pools.1.machine": "a2-highgpu-1g",
             "layout.pools.1.zones": ["us-central1-a"],
             "on.pools": {"l4": {"sharing": {"kind": "mig", "partition": "1g.5gb"}}},
+            **_APART,
         }
     },
     "whole": {"gcp": {"layout.pools.1.machine": "a2-highgpu-1g", "layout.pools.1.zones": ["us-central1-a"]}},
@@ -126,17 +142,35 @@ AWS: dict[str, Outcome] = dict(
         _row("way in", f"{_OIDC}.client_secret_arn", _SECRET, r"clientSecret.*-> .*other-AbCd12"),
         _row(
             "on",
-            "on.pools{}.sharing",
+            "on.pools{}.sharing=time_sharing",
             {"kind": "time_sharing", "clients": 2},
             r"nvidia.com/device-plugin.config: nothing -> .*turns-2",
+            at=f"{_L4}.sharing",
+            also=_APART,
         ),
         _row(
             "repair",
-            "on.pools{}.sharing.clients",
+            "on.pools{}.sharing=time_sharing.clients",
             {"kind": "time_sharing", "clients": 4},
             r"nvidia.com/device-plugin.config: .*turns-3.* -> .*turns-4",
             at=f"{_L4}.sharing",
         ),
+        _row(
+            "way in",
+            "on.pools{}.sharing=mig",
+            {"kind": "mig", "partition": "1g.5gb"},
+            r"nvidia.com/device-plugin.config: nothing -> .*partitions",
+            at=f"{_L4}.sharing",
+            also=_APART,
+        ),
+        _row(
+            "EFA driver",
+            "on.pools{}.sharing=mig.partition",
+            {"kind": "mig", "partition": "3g.20gb"},
+            r'^~ Tag l4-us-east-1b-offers-gpu .*value: "56" -> "16"',
+            at=f"{_L4}.sharing",
+        ),
+        _row("repair", "teams[].shares", {"l4": 6}, r'^~ ClusterQueue .*team-research--l4 .*-> "6"'),
         _row("repair", "on.repair.at_once", 3, r"maxParallelNodesRepaired\w*: .* -> 3"),
         _row("repair", "on.repair.stop_above", 5, r"maxUnhealthyNode\w*: .* -> 5"),
         _row(
@@ -208,6 +242,7 @@ GCP: dict[str, Outcome] = dict(
             {"kind": "time_sharing", "clients": 3},
             r"gpuSharingStrategy.*TIME_SHARING",
             at=f"{_L4}.sharing",
+            also=_APART,
         ),
         _row(
             "queued",
@@ -222,6 +257,7 @@ GCP: dict[str, Outcome] = dict(
             {"kind": "mig", "partition": "2g.10gb"},
             r'gpuPartitionSize: nothing -> "2g.10gb"',
             at=f"{_L4}.sharing",
+            also=_APART,
         ),
         _row(
             "flex_start",
@@ -230,6 +266,7 @@ GCP: dict[str, Outcome] = dict(
             r'gpuPartitionSize: .* -> "3g.20gb"',
             at=f"{_L4}.sharing",
         ),
+        _row("queued", "teams[].shares", {"l4": 6}, r'^~ ClusterQueue .*team-research--l4 .*-> "6"'),
         _row("networks", "on.accelerator_networks", "classic", r"^\+ Network rdma-b-rdma"),
         _row("classic", "on.first_rdma_zone", "us-central1-a", r"^\+ Network rdma-b-0"),
     ]

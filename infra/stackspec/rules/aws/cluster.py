@@ -15,9 +15,10 @@ from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.rules.cluster import (
     gpu_problems,
     monitoring_problems,
+    shared_pool_problems,
     unknown_pool_problems,
-    validated_share_problems,
 )
+from infra.stackspec.sharing import MigSpec, counted
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, AwsSpec], Iterator[Problem]]
@@ -176,7 +177,10 @@ def shared_gpus(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         shared.add(pool.name)
         rdma_path = f"layout.pools[{index}].rdma"
         yield from sharing_problems(path, sharing.kind, pool.purpose, rdma_path, rdma=pool.rdma)
-    yield from validated_share_problems(spec, shared)
+        machine = facts.instance_types.get(pool.machine)
+        if isinstance(sharing, MigSpec) and machine is not None:
+            yield from pools.partition_problems(f"{path}.partition", sharing.partition, machine)
+    yield from shared_pool_problems(spec, layout, shared)
 
 
 def offered_gpus(spec: StackSpec, pool: PoolSpec) -> int:
@@ -184,8 +188,10 @@ def offered_gpus(spec: StackSpec, pool: PoolSpec) -> int:
     machine = facts.instance_types.get(pool.machine)
     if machine is None:
         return 0
-    extra = spec.on.pools.get(pool.name) if isinstance(spec.on, AwsSpec) else None
-    return pools.gpus_of_node(machine, extra.sharing.clients if extra and extra.sharing else None)
+    sharing = spec.on.pools.get(pool.name, AwsPoolSpec()).sharing if isinstance(spec.on, AwsSpec) else None
+    if isinstance(sharing, MigSpec) and sharing.partition not in facts.accelerators[machine.accelerator].mig:
+        return machine.accelerator_count
+    return pools.gpus_of_node(machine, **counted(sharing))
 
 
 def purchases(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:

@@ -15,11 +15,11 @@ from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.rules.cluster import (
     gpu_problems,
     monitoring_problems,
+    shared_pool_problems,
     unknown_pool_problems,
-    validated_share_problems,
 )
 from infra.stackspec.rules.gcp.gpu_networks import shared_networks
-from infra.stackspec.sharing import MigSpec, TimeSharingSpec
+from infra.stackspec.sharing import MigSpec, counted
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, GcpSpec], Iterator[Problem]]
@@ -220,11 +220,11 @@ def purchases(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[P
 
 
 def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
-    """Guarantees are for pools with GPUs, and validations for unshared GPUs."""
+    """Guarantees are for pools with GPUs, and pools with shared GPUs have quotas in shares."""
     without = {pool.name for pool in layout.pools if pool.machine in facts.cpu_types}
     yield from gpu_problems(spec, without)
     shared = {name for name, extra in cloud.pools.items() if extra.sharing is not None}
-    yield from validated_share_problems(spec, shared - without)
+    yield from shared_pool_problems(spec, layout, shared - without)
 
 
 def offers(spec: StackSpec, layout: ClusterLayout, _: GcpSpec) -> Iterator[Problem]:
@@ -252,9 +252,7 @@ def monitoring(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterat
     for pool in layout.pools:
         known, cpus = facts.machine_types.get(pool.machine), facts.cpu_type(pool.machine)
         if known is not None:
-            sharing = cloud.pools.get(pool.name, GcpPoolSpec()).sharing
-            clients = sharing.clients if isinstance(sharing, TimeSharingSpec) else None
-            gpus = pools.gpus_of_node(known, clients=clients)
+            gpus = offered_gpus(known, cloud.pools.get(pool.name, GcpPoolSpec()))
             nodes.append(Nodes(pool.max_nodes, cpus_for_jobs(known.vcpu), gpus))
         elif cpus is not None:
             nodes.append(Nodes(pool.max_nodes, cpus_for_jobs(cpus.vcpu)))
@@ -307,12 +305,10 @@ def quotas(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[P
 
 def offered_gpus(machine: MachineType, extra: GcpPoolSpec) -> int:
     """`nvidia.com/gpu` of a node of a pool."""
-    match extra.sharing:
-        case TimeSharingSpec(clients=clients):
-            return pools.gpus_of_node(machine, clients=clients)
-        case MigSpec(partition=partition) if partition in facts.accelerators[machine.accelerator].mig:
-            return pools.gpus_of_node(machine, partition=partition)
-    return machine.count
+    sharing = extra.sharing
+    if isinstance(sharing, MigSpec) and sharing.partition not in facts.accelerators[machine.accelerator].mig:
+        return machine.count
+    return pools.gpus_of_node(machine, **counted(sharing))
 
 
 RULES: tuple[Rule, ...] = (

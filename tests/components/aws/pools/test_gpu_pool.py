@@ -20,6 +20,7 @@ COMPUTED: Computed = {
 }
 TWO_ZONES = {"us-east-1a": "subnet-a", "us-east-1b": "subnet-b"}
 BLOCK = {"purchase": "block", "reservation_id": "cr-0123456789abcdef0"}
+CUT = {"kind": "mig", "partition": "1g.10gb"}
 RESERVED = {"purchase": "reserved", "reservation_id": "cr-0123456789abcdef0"}
 
 
@@ -208,7 +209,8 @@ def test_the_autoscaler_learns_what_an_empty_efa_pool_would_offer(made: Graph) -
 
 
 def test_nodes_with_shared_gpus_name_their_configuration_and_offer_all_shares() -> None:
-    shared = {"machine": "g6.12xlarge", "purpose": "interactive", "rdma": False, "clients": 3}
+    shared = {"machine": "g6.12xlarge", "purpose": "interactive", "rdma": False}
+    shared["sharing"] = {"kind": "time_sharing", "clients": 3}
     made = pool(**shared)
 
     assert made.find("NodeGroup")["labels"]["nvidia.com/device-plugin.config"] == "turns-3"
@@ -216,6 +218,34 @@ def test_nodes_with_shared_gpus_name_their_configuration_and_offer_all_shares() 
     assert tags["k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu"] == "12"
     with pytest.raises(UserError, match="sharing-not-interactive"):
         pool(**{**shared, "purpose": "training"})
+
+
+def test_nodes_with_cut_gpus_cut_them_at_boot_and_offer_all_parts() -> None:
+    made = pool(purpose="interactive", rdma=False, sharing={"kind": "mig", "partition": "2g.20gb"})
+
+    assert made.find("NodeGroup")["labels"]["nvidia.com/device-plugin.config"] == "partitions"
+    script = base64.b64decode(made.find("LaunchTemplate")["userData"]).decode()
+    assert "-cgi 2g.20gb,2g.20gb,2g.20gb -C" in script
+    tags = {tag["tag"]["key"]: tag["tag"]["value"] for tag in made.all("Tag").values()}
+    assert tags["k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu"] == "24"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"sharing": {"kind": "mig", "partition": "1g.10gb+me"}}, "unknown-partition"),
+        (
+            {"machine": "g6.xlarge", "sharing": {"kind": "mig", "partition": "1g.5gb"}},
+            "gpu-without-partitions",
+        ),
+        ({"sharing": {"kind": "mig", "partition": "1g.5gb"}, "rdma": True}, "sharing-with-rdma"),
+        ({"sharing": {"kind": "time_sharing", "clients": 49}}, "value-not-accepted"),
+        ({"sharing": {"kind": "mps"}}, "unknown-gpu-sharing"),
+    ],
+)
+def test_impossible_sharing_is_refused(changes: dict[str, Any], code: str) -> None:
+    with pytest.raises(UserError, match=code):
+        pool(**{"purpose": "interactive", "rdma": False, **changes})
 
 
 def test_nodes_are_repaired_updated_and_hardened(made: Graph) -> None:

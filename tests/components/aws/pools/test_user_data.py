@@ -110,3 +110,49 @@ def test_a_launch_template_gets_it_in_base64() -> None:
     text = node_user_data(local_nvme=True, with_efa=False)
 
     assert base64.b64decode(encoded(text) or "").decode() == text
+
+
+def run_partitions(folder: Path, modes: list[str]) -> tuple[list[int], list[str]]:
+    """Install the unit, and boot with GPUs in these modes; exit status of each boot, and the calls."""
+    text = node_user_data(local_nvme=False, with_efa=False, partitions=["1g.5gb"] * 7)
+    for place in ("usr/local/sbin", "etc/systemd/system", "var/lib", "bin"):
+        (folder / place).mkdir(parents=True)
+    outputs = {"nvidia-smi": f'case "$*" in *mig.mode*) cat {folder}/mode;; esac', "systemctl": ""}
+    for command, output in outputs.items():
+        stand_in = folder / "bin" / command
+        stand_in.write_text(f'#!/bin/sh\necho "{command} $*" >> {folder}/calls\n{output}\n')
+        stand_in.chmod(0o755)
+    env = {"PATH": f"{folder}/bin:/usr/bin:/bin", "ROOT": str(folder)}
+    subprocess.run(["bash", "-c", parts(text)["text/x-shellscript"]], env=env, check=True)
+    (folder / "calls").unlink()
+    unit = (folder / "etc/systemd/system/trainstack-partition-gpus.service").read_text()
+    assert "Before=kubelet.service" in unit and "RequiredBy=kubelet.service" in unit
+    statuses = []
+    for mode in modes:
+        (folder / "mode").write_text(mode)
+        program = [folder / "usr/local/sbin/trainstack-partition-gpus"]
+        statuses.append(subprocess.run(program, env=env, check=False, capture_output=True).returncode)
+    return statuses, (folder / "calls").read_text().splitlines()
+
+
+ENABLED, PENDING = "Enabled\nEnabled\n", "Enabled\nDisabled\n"
+CUT = "nvidia-smi mig -cgi 1g.5gb,1g.5gb,1g.5gb,1g.5gb,1g.5gb,1g.5gb,1g.5gb -C"
+
+
+@pytest.mark.parametrize(
+    ("modes", "statuses", "cuts", "restarts"),
+    [
+        ([ENABLED, ENABLED], [0, 0], 2, 0),  # parts are lost with every restart
+        ([PENDING, ENABLED], [1, 0], 1, 1),
+        ([PENDING, PENDING], [1, 1], 0, 1),  # kubelet never starts, and the node never joins
+        ([""], [1], 0, 1),
+    ],
+    ids=["hopper", "ampere", "refused", "no driver"],
+)
+def test_gpus_are_cut_at_every_boot_before_kubelet(
+    tmp_path: Path, modes: list[str], statuses: list[int], cuts: int, restarts: int
+) -> None:
+    done, calls = run_partitions(tmp_path, modes)
+    assert done == statuses
+    assert calls.count(CUT) == cuts
+    assert calls.count("systemctl --no-block reboot") == restarts

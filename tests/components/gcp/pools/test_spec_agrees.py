@@ -38,6 +38,15 @@ _SHARINGS: list[dict[str, Any] | None] = [
     *(None, None, {"kind": "time_sharing", "clients": 4}),
     *({"kind": "mig", "partition": partition} for partition in ("1g.5gb", "1g.10gb", "4g.40gb")),
 ]
+_CPUS = {
+    "name": "cpus",
+    "machine": "n2-standard-16",
+    "purpose": "data",
+    "purchase": {"kind": "on_demand"},
+    "zones": ["us-central1-a"],
+    "rdma": False,
+    "max_nodes": 1,
+}
 
 
 @st.composite
@@ -57,16 +66,17 @@ def pools(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     on: dict[str, Any] = {"compact": draw(st.sampled_from([False, False, True]))}
     on["sharing"] = draw(st.sampled_from(_SHARINGS))
+    pool["own_queue"] = on["sharing"] is not None
     on["local_ssds"] = draw(st.sampled_from([None, None, 2, 16]))
     return pool, on
 
 
 def stack(pool: dict[str, Any], on: dict[str, Any]) -> dict[str, Any]:
-    """The shipped environment with this pool alone, which is not validated."""
+    """The shipped environment with this pool and one without GPUs, which is not validated."""
     config = read(CONFIG / "Pulumi.dev-gcp.yaml", "f")["config"]
     values = copy.deepcopy({name.removeprefix("trainstack:"): value for name, value in config.items()})
     spec = values["spec"]
-    spec["layout"] |= {"zones": list(facts.region("us-central1").zones), "pools": [pool]}
+    spec["layout"] |= {"zones": list(facts.region("us-central1").zones), "pools": [pool, _CPUS]}
     spec["on"] |= {"pools": {"gpus": on}, "rapid_checkpoints": None}
     spec["data"] = {**spec.get("data", {}), "shared_fs": None}
     spec["smoke"] |= {"enabled": False, "schedule": None, "pools": None}
