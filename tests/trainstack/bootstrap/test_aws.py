@@ -242,6 +242,18 @@ def test_a_deployer_reaches_the_state_and_the_secrets_of_its_own_stack(tmp_path:
     for action in ("kms:ScheduleKeyDeletion", "kms:PutKeyPolicy", "kms:CreateGrant", "kms:Decrypt"):
         for keys, allowed in ((states, False), ({"kms:ResourceAliases": ("alias/small-aws-x",)}, True)):
             assert account.allows("small-aws", action, other, **keys) is allowed, (action, keys)
+    bucket = "arn:aws:s3:::trainstack-beta-123456789012"
+    for action, resource in (
+        ("s3:PutBucketPolicy", bucket), ("s3:DeleteBucket", bucket), ("s3:PutBucketVersioning", bucket),
+        ("s3:PutLifecycleConfiguration", bucket), ("s3:DeleteObjectVersion", f"{bucket}/.pulumi/meta.yaml"),
+        *(
+            (f"iam:{action}", f"arn:aws:iam::{ACCOUNT}:role/{role}")
+            for action in ("CreateRole", "TagRole", "UntagRole", "UpdateRoleDescription", "PutRolePolicy")
+            for role in ("deployer-x", "trainstack-beta-preview")
+        ),
+    ):  # fmt: skip
+        check = AccessCheck(action, resource, {"aws:ResourceAccount": ACCOUNT})
+        assert not permits([account.roles["deployer-small-aws"][1]], check), (action, resource)
     s3 = {"kms:ViaService": "s3.us-west-2.amazonaws.com"}
     assert account.allows("small-aws", "kms:GenerateDataKey", key, **s3)
     assert account.allows("small-aws", "organizations:DescribeOrganization", "*")

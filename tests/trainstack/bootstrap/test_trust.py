@@ -135,7 +135,7 @@ def test_no_stack_of_another_client_in_the_account_has_or_continues_a_name(name:
     assert "deployer-small-aws" in printed(made, *GITHUB), "a second copy of the client's folder"
 
 
-@pytest.mark.parametrize("name", ["trainstack-acme", "deployer-y"])
+@pytest.mark.parametrize("name", ["trainstack-acme", "deployer-y", "trainstack", "deployer"])
 def test_no_stack_has_the_name_of_a_deployer_or_of_a_state(name: str, tmp_path: Path) -> None:
     made = folder(tmp_path, "small-aws")
     (made / "Pulumi.small-aws.yaml").rename(made / f"Pulumi.{name}.yaml")

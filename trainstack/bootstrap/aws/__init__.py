@@ -71,8 +71,8 @@ def _overlaps(place: BootstrapPlace) -> Iterator[Problem]:
     """Deployers have rights to the resources STACK-*, whichever stack these are of."""
     names = [spec.name for spec in place.specs]
     for name in names:
-        if name.startswith(RESERVED):
-            rule = f"begins as names of deployers and their state do: {', '.join(RESERVED)}"
+        if f"{name}-".startswith(RESERVED):
+            rule = f"gives names that begin as those of deployers and their state do: {', '.join(RESERVED)}"
             yield Problem("stacks", name, rule, "Rename it.", code="bootstrap-name-reserved")
     pairs = {*itertools.permutations(names, 2), *itertools.product(names, place.others)}
     pairs |= {*itertools.product(place.others, names)}

@@ -20,7 +20,7 @@ SESSION_SECONDS = 4 * 3600
 """Of the deployer: the first `up` of a cluster with its validation takes more than the default hour."""
 _ADDRESSES = 10
 """Most subscribers of a notification (AWS Budgets user guide, "Creating a budget")."""
-_PEOPLE = ("user", "group", "mfa", "saml-provider")
+_PEOPLE = ("group", "mfa", "oidc-provider", "saml-provider", "user")
 _ORGANIZATION = (
     "account:Accept*", "account:Close*", "account:Delete*", "account:Disable*", "account:Enable*",
     "account:Put*", "account:Start*", "organizations:Accept*", "organizations:Attach*",
@@ -31,12 +31,6 @@ _ORGANIZATION = (
     "organizations:Untag*", "organizations:Update*",
 )  # fmt: skip
 """Changes; `preflight` reads the organization."""
-_OWN = (
-    "iam:AttachRolePolicy", "iam:CreatePolicy", "iam:CreatePolicyVersion", "iam:DeletePolicy",
-    "iam:DeletePolicyVersion", "iam:DeleteRole", "iam:DeleteRolePermissionsBoundary", "iam:DeleteRolePolicy",
-    "iam:DetachRolePolicy", "iam:PassRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy",
-    "iam:SetDefaultPolicyVersion", "iam:UpdateAssumeRolePolicy", "iam:UpdateRole",
-)  # fmt: skip
 _STATE = (
     "s3:BypassGovernanceRetention", "s3:DeleteBucket", "s3:DeleteBucketPolicy", "s3:DeleteObjectVersion",
     "s3:PutBucketAcl", "s3:PutBucketOwnershipControls", "s3:PutBucketPolicy", "s3:PutBucketPublicAccessBlock",
@@ -187,21 +181,19 @@ class ClientAccount(AccountNames):
         """Denials whatever their policies allow: own rights, users, the protection of the state."""
         account = self.place.name
         own = [f"arn:aws:iam::{account}:{kind}/{one}*" for kind in ("role", "policy") for one in RESERVED]
-        own += [f"arn:aws:iam::{account}:oidc-provider/*"]
         own += sorted({*self.other_boundaries.values()})
-        providers = ("iam:*OpenIDConnectProvider*",)
+        own += [f"arn:aws:iam::{account}:{kind}/*" for kind in _PEOPLE]
         return _document(
             rights.allow(["*"], ["*"]),
-            _deny([*_OWN, *providers], own),
             _deny(_ORGANIZATION, ["*"]),
             {
                 "Effect": "Deny",
                 "NotAction": ["iam:Generate*", "iam:Get*", "iam:List*", "iam:Simulate*"],
-                "Resource": [f"arn:aws:iam::{account}:{kind}/*" for kind in _PEOPLE],
+                "Resource": own,
             },
             *_KEPT_TAG,
             _other_accounts(account),
-            _deny(_STATE, self.bucket_arns),
+            _deny(_STATE, ["arn:aws:s3:::trainstack-*"]),
             _deny(_KEY, [key]),
             _other_states(key),
         )
