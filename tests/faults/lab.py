@@ -81,7 +81,8 @@ class Run:
 
     def ranks(self) -> dict[int, int]:
         """Pid of every rank that lives now, by rank."""
-        return ranks_of([pid for node in self.lab.nodes for pid in node.group.pids()])
+        beats = ranks_of([pid for node in self.lab.nodes for pid in node.group.pids()])
+        return {rank: beat.pid for rank, beat in beats.items()}
 
 
 @dataclass
