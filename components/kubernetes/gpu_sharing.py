@@ -1,7 +1,7 @@
 """Sharing of GPUs by pods: its arguments, its checks, and configurations of NVIDIA's device plugin."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 from components.kubernetes.queueing.quotas import GPU
@@ -12,6 +12,8 @@ from infra.errors import Problem
 CONFIG_LABEL = "nvidia.com/device-plugin.config"
 """Label of nodes with the name of the device plugin's configuration (NVIDIA/k8s-device-plugin, README)."""
 _WHOLE, _PARTITIONS = "whole", "partitions"
+# Pods get GPUs by mounts, which only the plugin can give them. Nodes with shared GPUs obey nothing else.
+_BY_MOUNT = {"plugin": {"deviceListStrategy": "volume-mounts"}}
 
 
 class SharingArgs(TypedDict):
@@ -57,29 +59,31 @@ def plugin_values(shared: Sequence[SharingArgs]) -> dict[str, Any]:
     GPUs: with the strategy `single`, parts are `nvidia.com/gpu`, too. A pod gets one turn: two could be of
     one GPU, and give no more of it (k8s-device-plugin issue 491).
 
-    The chart (v0.20.0, templates/_helpers.tpl and daemonset-device-plugin.yml) writes `migStrategy` into the
-    environment, which overrides the configurations, and adds the capability SYS_ADMIN where one of them may
-    be other than `none`: only with it the plugin opens the parts of a GPU. Without parts the strategy is
-    given, and the plugin keeps no capability.
+    The chart (v0.20.0, templates/_helpers.tpl and daemonset-device-plugin.yml) writes `migStrategy` and
+    `deviceListStrategy` into the environment, which overrides the configurations, so the second is in these
+    alone. It then adds the capability SYS_ADMIN, with which the plugin itself sees GPUs on nodes that obey no
+    environment variable of others. For parts that is too little: up to toolkit 1.20.0, with CDI as the
+    default, only a privileged container opens them (nvidia-container-toolkit issue 1740, pull request 1947).
+
+    While a pool has parts, `whole` counts them, too: EKS may take the label off nodes that still have some.
     """
     cut = any(sharing["kind"] == "mig" for sharing in shared)
-    configs: dict[str, Any] = {_WHOLE: _flags("none")}
+    configs: dict[str, Any] = {_WHOLE: _flags("single" if cut else "none")}
     for sharing in sorted(shared, key=shared_config):
         if sharing["kind"] == "mig":
-            configs[_PARTITIONS] = _flags("single")
+            configs[_PARTITIONS] = _flags("single", _BY_MOUNT)
             continue
         slicing = {
             "renameByDefault": False,
             "failRequestsGreaterThanOne": True,
             "resources": [{"name": GPU, "replicas": sharing["clients"]}],
         }
-        configs[shared_config(sharing)] = {**_flags("none"), "sharing": {"timeSlicing": slicing}}
+        configs[shared_config(sharing)] = {**_flags("none", _BY_MOUNT), "sharing": {"timeSlicing": slicing}}
     values: dict[str, Any] = {
-        "config": {"map": {name: json.dumps(each) for name, each in configs.items()}, "default": _WHOLE},
-        "deviceListStrategy": "envvar",
+        "config": {"map": {name: json.dumps(each) for name, each in configs.items()}, "default": _WHOLE}
     }
-    return values if cut else {**values, "migStrategy": "none"}
+    return {**values, **({"securityContext": {"privileged": True}} if cut else {"migStrategy": "none"})}
 
 
-def _flags(strategy: str) -> dict[str, Any]:
-    return {"version": "v1", "flags": {"migStrategy": strategy}}
+def _flags(strategy: str, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    return {"version": "v1", "flags": {"migStrategy": strategy, **(more or {})}}

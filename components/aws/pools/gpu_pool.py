@@ -69,6 +69,7 @@ class AwsGpuPool(Component):
             local_nvme=bool(machine.local_nvme_gb),
             with_efa=args["rdma"],
             lustre_over_efa=args.get("lustre_over_efa", False),
+            shared="sharing" in args,
             partitions=partitions_of_gpu(machine, args["sharing"].get("partition"))
             if "sharing" in args
             else (),

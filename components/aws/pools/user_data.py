@@ -87,14 +87,29 @@ modprobe lustre
 lnetctl net show
 """
 
+# By default NVIDIA's runtime gives a container the GPUs that its own `NVIDIA_VISIBLE_DEVICES` names: all of a
+# node, whatever it requested. With shared GPUs those are of others. The runtime reads this file for every
+# container; privileged ones (device plugin, DCGM) may go on naming GPUs. Source: NVIDIA/nvidia-container-
+# toolkit v1.19.1 internal/config/image/cuda_image.go (VisibleDevices), cmd/nvidia-ctk/config. Untested on
+# hardware.
+_GPUS_BY_MOUNT = """\
+#!/usr/bin/env bash
+set -euo pipefail
+nvidia-ctk config --in-place \\
+  --set accept-nvidia-visible-devices-envvar-when-unprivileged=false \\
+  --set accept-nvidia-visible-devices-as-volume-mounts=true
+"""
+
 # GPUs are cut before kubelet starts, so that no process has them open and the device plugin finds the parts.
 # NVIDIA's MIG manager does it on a running node and restarts kubelet, after which nodes of AL2023 stay
 # NotReady (NVIDIA/gpu-operator issue 2415, with this as the way around it). A100 in a virtual machine enables
 # the mode with a restart only (gpu-operator issue 1606), H100 and newer without one. The mode may survive a
 # restart, the parts never do (k8s-device-plugin issue 225), and EKS restarts nodes that it repairs: so this
 # is a unit, not a script of the first boot. Without its success kubelet does not start, so a node never
-# offers whole GPUs as shares. Names of units: awslabs/amazon-eks-ami templates/al2023/provisioners/
-# install-nvidia-driver.sh. Untested on hardware.
+# offers whole GPUs as shares. The mode is not enabled while another program has the GPU open, such as
+# nvidia-smi of set-nvidia-clocks (gpu-operator issues 118 and 1845): the unit starts after it, and tries more
+# than once. An A100 that waits for a restart may refuse the query. Names of units: awslabs/amazon-eks-ami
+# templates/al2023/provisioners/install-nvidia-driver.sh; newer ones: nvidia-setup. Untested on hardware.
 _PARTITIONS = """\
 #!/usr/bin/env bash
 set -euo pipefail
@@ -104,8 +119,12 @@ cat > "$program" <<'PROGRAM'
 #!/usr/bin/env bash
 set -euo pipefail
 restarted=${{ROOT:-}}/var/lib/trainstack-partition-gpus.restarted
-nvidia-smi -mig 1 || true
-modes=$(nvidia-smi --query-gpu=mig.mode.current --format=csv,noheader)
+for try in 1 2 3 4 5; do
+  (( try == 1 )) || sleep 5
+  nvidia-smi -mig 1 || true
+  modes=$(nvidia-smi --query-gpu=mig.mode.current --format=csv,noheader || true)
+  grep --quiet --invert-match --line-regexp Enabled <<< "$modes" || break
+done
 if grep --quiet --invert-match --line-regexp Enabled <<< "$modes"; then
   if [[ -e $restarted ]]; then
     echo "MIG mode is not enabled after a restart: $modes" >&2
@@ -115,13 +134,18 @@ if grep --quiet --invert-match --line-regexp Enabled <<< "$modes"; then
   systemctl --no-block reboot
   exit 1
 fi
+# Parts that an earlier attempt left.
+nvidia-smi mig -dci || true
+nvidia-smi mig -dgi || true
 nvidia-smi mig -cgi {partitions} -C
+rm -f "$restarted"
 PROGRAM
 chmod 755 "$program"
 cat > "$unit" <<'UNIT'
 [Unit]
 Description=Partitions of GPUs
-After=nvidia-kmod-load.service nvidia-persistenced.service nvidia-fabricmanager.service
+After=nvidia-kmod-load.service nvidia-setup.service
+After=nvidia-persistenced.service nvidia-fabricmanager.service set-nvidia-clocks.service
 Before=kubelet.service
 [Service]
 Type=oneshot
@@ -137,13 +161,19 @@ systemctl enable trainstack-partition-gpus.service
 
 
 def node_user_data(
-    *, local_nvme: bool, with_efa: bool, lustre_over_efa: bool = False, partitions: Sequence[str] = ()
+    *,
+    local_nvme: bool,
+    with_efa: bool,
+    lustre_over_efa: bool = False,
+    shared: bool = False,
+    partitions: Sequence[str] = (),
 ) -> str | None:
     """The MIME message, or None when the node needs no instructions.
 
     `local_nvme`: stripe all instance-store disks into one volume for images, pod scratch space and logs.
     `with_efa`: reserve huge pages before kubelet counts them, and let containers lock memory.
     `lustre_over_efa`: let Lustre's client use the EFA devices.
+    `shared`: containers see no GPUs but those that the device plugin mounts.
     `partitions`: sizes of the parts into which each GPU is cut.
     """
     config = (_LOCAL_STORAGE if local_nvme else "") + (_MEMORY_LOCK if with_efa else "")
@@ -154,6 +184,8 @@ def node_user_data(
         parts.append((_SCRIPT, _HUGE_PAGES.format(pages=efa.HUGE_PAGES)))
     if with_efa and lustre_over_efa:
         parts.append((_SCRIPT, _LUSTRE_OVER_EFA))
+    if shared:
+        parts.append((_SCRIPT, _GPUS_BY_MOUNT))
     if partitions:
         parts.append((_SCRIPT, _PARTITIONS.format(partitions=",".join(partitions))))
     if not parts:

@@ -61,7 +61,7 @@ def test_the_chart_knows_every_value_it_is_given(chart: str) -> None:
         assert list(unknown(release["values"], of_source(source(chart)).values)) == []
 
 
-def test_a_plugin_that_shares_gpus_has_its_configurations_and_no_further_rights() -> None:
+def test_a_plugin_that_shares_gpus_mounts_them_and_sees_them_itself_without_privileges() -> None:
     name = "nvidia-device-plugin"
     if not binaries.kept(name):
         pytest.skip(f"the chart {name} is not here: `make binaries` fetches it, and says why it cannot")
@@ -71,10 +71,20 @@ def test_a_plugin_that_shares_gpus_has_its_configurations_and_no_further_rights(
     objects = rendered(name, values)
     (configs,) = (body for body in objects if body["kind"] == "ConfigMap")
     assert set(configs["data"]) == {"whole", "turns-4"}
-    assert json.loads(configs["data"]["turns-4"])["sharing"]["timeSlicing"]["resources"][0]["replicas"] == 4
+    turns = json.loads(configs["data"]["turns-4"])
+    assert turns["sharing"]["timeSlicing"]["resources"][0]["replicas"] == 4
+    assert turns["flags"]["plugin"] == {"deviceListStrategy": "volume-mounts"}
+    # Nodes with whole GPUs are as they were: their runtime takes no mounts.
+    assert "plugin" not in json.loads(configs["data"]["whole"])["flags"]
     pods = [body["spec"]["template"]["spec"] for body in objects if body["kind"] == "DaemonSet"]
     plugin = next(pod for pod in pods if "mps" not in pod["containers"][0]["name"])
-    assert "SYS_ADMIN" not in json.dumps(plugin)
+    (container,) = (one for one in plugin["containers"] if one["name"] == "nvidia-device-plugin-ctr")
+    # NVIDIA's runtime takes this capability for privileged, and lets the plugin name its GPUs.
+    assert container["securityContext"] == {"capabilities": {"add": ["SYS_ADMIN"]}}
+    # They would override the configurations.
+    assert not {"DEVICE_LIST_STRATEGY", "NVIDIA_MIG_MONITOR_DEVICES"} & {
+        one["name"] for one in container["env"]
+    }
     assert {"name": "DEFAULT_CONFIG", "value": "whole"} in plugin["initContainers"][0]["env"]
 
 
@@ -85,13 +95,14 @@ def test_a_plugin_with_parts_opens_them_by_the_configuration_of_each_node() -> N
     cut: SharingArgs = {"kind": "mig", "partition": "1g.5gb"}
     objects = rendered(name, gpu_charts({"gpu_pools": ["a100", "l4"], "sharing": [cut]})[name])
     (configs,) = (body for body in objects if body["kind"] == "ConfigMap")
-    assert json.loads(configs["data"]["partitions"])["flags"]["migStrategy"] == "single"
+    flags = json.loads(configs["data"]["partitions"])["flags"]
+    assert flags == {"migStrategy": "single", "plugin": {"deviceListStrategy": "volume-mounts"}}
     pods = [body["spec"]["template"]["spec"] for body in objects if body["kind"] == "DaemonSet"]
     plugin = next(pod for pod in pods if "mps" not in pod["containers"][0]["name"])
     (container,) = (one for one in plugin["containers"] if one["name"] == "nvidia-device-plugin-ctr")
-    assert container["securityContext"]["capabilities"] == {"add": ["SYS_ADMIN"]}
-    names = {one["name"] for one in container["env"]}
-    assert "NVIDIA_MIG_MONITOR_DEVICES" in names and "MIG_STRATEGY" not in names
+    # SYS_ADMIN alone does not open parts (NVIDIA/nvidia-container-toolkit issue 1740).
+    assert container["securityContext"] == {"privileged": True}
+    assert not {"DEVICE_LIST_STRATEGY", "MIG_STRATEGY"} & {one["name"] for one in container["env"]}
 
 
 def test_every_misspelt_value_is_seen(chart: str) -> None:

@@ -214,6 +214,8 @@ def test_nodes_with_shared_gpus_name_their_configuration_and_offer_all_shares() 
     made = pool(**shared)
 
     assert made.find("NodeGroup")["labels"]["nvidia.com/device-plugin.config"] == "turns-3"
+    script = base64.b64decode(made.find("LaunchTemplate")["userData"]).decode()
+    assert "envvar-when-unprivileged=false" in script  # else a pod names the GPUs of others
     tags = {tag["tag"]["key"]: tag["tag"]["value"] for tag in made.all("Tag").values()}
     assert tags["k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu"] == "12"
     with pytest.raises(UserError, match="sharing-not-interactive"):
@@ -225,7 +227,7 @@ def test_nodes_with_cut_gpus_cut_them_at_boot_and_offer_all_parts() -> None:
 
     assert made.find("NodeGroup")["labels"]["nvidia.com/device-plugin.config"] == "partitions"
     script = base64.b64decode(made.find("LaunchTemplate")["userData"]).decode()
-    assert "-cgi 2g.20gb,2g.20gb,2g.20gb -C" in script
+    assert "-cgi 2g.20gb,2g.20gb,2g.20gb -C" in script and "envvar-when-unprivileged=false" in script
     tags = {tag["tag"]["key"]: tag["tag"]["value"] for tag in made.all("Tag").values()}
     assert tags["k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu"] == "24"
 

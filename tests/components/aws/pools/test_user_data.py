@@ -113,11 +113,18 @@ def test_a_launch_template_gets_it_in_base64() -> None:
 
 
 def run_partitions(folder: Path, modes: list[str]) -> tuple[list[int], list[str]]:
-    """Install the unit, and boot with GPUs in these modes; exit status of each boot, and the calls."""
+    """Install the unit, and boot with GPUs in these modes; exit status of each boot, and the calls.
+
+    A mode of a boot is `FIRST|AFTER A WAIT`; empty where the query fails.
+    """
     text = node_user_data(local_nvme=False, with_efa=False, partitions=["1g.5gb"] * 7)
     for place in ("usr/local/sbin", "etc/systemd/system", "var/lib", "bin"):
         (folder / place).mkdir(parents=True)
-    outputs = {"nvidia-smi": f'case "$*" in *mig.mode*) cat {folder}/mode;; esac', "systemctl": ""}
+    outputs = {
+        "nvidia-smi": f'case "$*" in *mig.mode*) cat {folder}/mode;; "mig -d"*) exit 6;; esac',
+        "sleep": f"mv {folder}/later {folder}/mode || true",
+        "systemctl": "",
+    }
     for command, output in outputs.items():
         stand_in = folder / "bin" / command
         stand_in.write_text(f'#!/bin/sh\necho "{command} $*" >> {folder}/calls\n{output}\n')
@@ -127,9 +134,15 @@ def run_partitions(folder: Path, modes: list[str]) -> tuple[list[int], list[str]
     (folder / "calls").unlink()
     unit = (folder / "etc/systemd/system/trainstack-partition-gpus.service").read_text()
     assert "Before=kubelet.service" in unit and "RequiredBy=kubelet.service" in unit
+    # These open the GPUs, and the mode is not enabled while they are open.
+    earlier = {name for line in unit.splitlines() if line.startswith("After=") for name in line[6:].split()}
+    assert {"set-nvidia-clocks.service", "nvidia-setup.service"} <= earlier
     statuses = []
     for mode in modes:
-        (folder / "mode").write_text(mode)
+        (folder / "mode").unlink(missing_ok=True)
+        for file, text in zip(("mode", "later"), mode.split("|"), strict=False):
+            if text:
+                (folder / file).write_text(text)
         program = [folder / "usr/local/sbin/trainstack-partition-gpus"]
         statuses.append(subprocess.run(program, env=env, check=False, capture_output=True).returncode)
     return statuses, (folder / "calls").read_text().splitlines()
@@ -146,8 +159,19 @@ CUT = "nvidia-smi mig -cgi 1g.5gb,1g.5gb,1g.5gb,1g.5gb,1g.5gb,1g.5gb,1g.5gb -C"
         ([PENDING, ENABLED], [1, 0], 1, 1),
         ([PENDING, PENDING], [1, 1], 0, 1),  # kubelet never starts, and the node never joins
         ([""], [1], 0, 1),
+        (["", ENABLED], [1, 0], 1, 1),
+        ([f"{PENDING}|{ENABLED}"], [0], 1, 0),
+        ([PENDING, ENABLED, PENDING, ENABLED], [1, 0, 1, 0], 2, 2),
     ],
-    ids=["hopper", "ampere", "refused", "no driver"],
+    ids=[
+        "hopper",
+        "ampere",
+        "refused",
+        "no driver",
+        "no answer before the restart",
+        "in use at first",
+        "later",
+    ],
 )
 def test_gpus_are_cut_at_every_boot_before_kubelet(
     tmp_path: Path, modes: list[str], statuses: list[int], cuts: int, restarts: int
@@ -156,3 +180,17 @@ def test_gpus_are_cut_at_every_boot_before_kubelet(
     assert done == statuses
     assert calls.count(CUT) == cuts
     assert calls.count("systemctl --no-block reboot") == restarts
+
+
+def test_containers_on_nodes_with_shared_gpus_see_what_the_device_plugin_mounts(tmp_path: Path) -> None:
+    text = node_user_data(local_nvme=False, with_efa=False, shared=True)
+    stand_in = tmp_path / "nvidia-ctk"
+    stand_in.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/given\n')
+    stand_in.chmod(0o755)
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    subprocess.run(["bash", "-c", parts(text)["text/x-shellscript"]], env=env, check=True)
+    assert (tmp_path / "given").read_text().split() == [
+        *("config", "--in-place"),
+        *("--set", "accept-nvidia-visible-devices-envvar-when-unprivileged=false"),
+        *("--set", "accept-nvidia-visible-devices-as-volume-mounts=true"),
+    ]
