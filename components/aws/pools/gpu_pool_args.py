@@ -140,6 +140,8 @@ def _sharing_problems(args: AwsGpuPoolArgs, sharing: SharingArgs, machine: Insta
     yield from gpu_sharing.problems(
         args["pool"], sharing, purpose=args["purpose"], rdma=args["rdma"], parts=parts
     )
+    if sharing["kind"] == "time_sharing":
+        yield from pools.turns_problems(f"{args['pool']}.sharing.clients", sharing.get("clients", 0), machine)
 
 
 def _purchase_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> Iterator[Problem]:

@@ -181,7 +181,7 @@ def _counted(spec: str) -> str:
 
     On such a node a container without a request can see all GPUs: NVIDIA's runtime takes
     `NVIDIA_VISIBLE_DEVICES` from the image (NVIDIA/nvidia-container-toolkit, `accept-nvidia-visible-devices-
-    envvar-when-unprivileged`).
+    envvar-when-unprivileged`), but for nodes with shared GPUs (`components/aws/pools/user_data.py`).
     """
     containers = f"dyn({spec}.?containers.orValue([])) + dyn({spec}.?initContainers.orValue([]))"
     tolerated = (

@@ -15,6 +15,8 @@ _CPU_POOL_VCPU: Final = 4
 """With fewer, the cluster's own agents leave no processors for jobs."""
 _DRA_FROM: Final = 35
 """Minor version of Kubernetes."""
+_PODS_OF_TEMPLATE: Final = 110
+"""Pods that Cluster Autoscaler expects on a node of an empty group, of any type."""
 # The form of ids that EC2 gives to reservations and Capacity Blocks.
 _RESERVATION: Final = re.compile(r"cr-[0-9a-f]{8,17}")
 
@@ -97,6 +99,19 @@ def partition_problems(path: str, partition: str, machine: InstanceType) -> Iter
     gpu = facts.accelerators[machine.accelerator]
     able = [row.name for row in facts.accelerators.values() if row.mig]
     yield from pools.partition_problems(path, partition, gpu.name, gpu.mig, able)
+
+
+def turns_problems(path: str, clients: int, machine: InstanceType) -> Iterator[Problem]:
+    """A node's shares are no more than the pods that Cluster Autoscaler expects on it.
+
+    Beyond that it would wait with new nodes for pods that fit on none. Source: kubernetes/autoscaler
+    cloudprovider/aws/aws_manager.go, buildNodeFromTemplate (ResourcePods).
+    """
+    shares = gpus_of_node(machine, clients=clients)
+    if shares > _PODS_OF_TEMPLATE:
+        rule = f"{shares} shares on a node of {machine.name}, of at most {_PODS_OF_TEMPLATE} pods"
+        fix = f"Use at most {_PODS_OF_TEMPLATE // machine.accelerator_count}."
+        yield Problem(path, clients, rule, fix, code="more-shares-than-pods")
 
 
 def gpus_of_node(machine: InstanceType, *, clients: int | None = None, partition: str | None = None) -> int:

@@ -332,6 +332,12 @@ BROKEN: dict[str, tuple[Any, ...]] = {
         "on.pools.a100.sharing",
         "sharing-not-interactive",
     ),
+    "more turns than pods on a node": (
+        ("on", "pools"),
+        {"a100": {"sharing": {"kind": "time_sharing", "clients": 14}}},
+        "on.pools.a100.sharing.clients",
+        "more-shares-than-pods",
+    ),
     "a partition of another GPU": (
         ("on", "pools"),
         {"a100": {"sharing": {"kind": "mig", "partition": "1g.18gb"}}},

@@ -18,7 +18,7 @@ from infra.stackspec.rules.cluster import (
     shared_pool_problems,
     unknown_pool_problems,
 )
-from infra.stackspec.sharing import MigSpec, counted
+from infra.stackspec.sharing import MigSpec, TimeSharingSpec, counted
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, AwsSpec], Iterator[Problem]]
@@ -180,6 +180,8 @@ def shared_gpus(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         machine = facts.instance_types.get(pool.machine)
         if isinstance(sharing, MigSpec) and machine is not None:
             yield from pools.partition_problems(f"{path}.partition", sharing.partition, machine)
+        if isinstance(sharing, TimeSharingSpec) and machine is not None:
+            yield from pools.turns_problems(f"{path}.clients", sharing.clients, machine)
     yield from shared_pool_problems(spec, layout, shared)
 
 

@@ -242,6 +242,7 @@ def test_nodes_with_cut_gpus_cut_them_at_boot_and_offer_all_parts() -> None:
         ),
         ({"sharing": {"kind": "mig", "partition": "1g.5gb"}, "rdma": True}, "sharing-with-rdma"),
         ({"sharing": {"kind": "time_sharing", "clients": 49}}, "value-not-accepted"),
+        ({"sharing": {"kind": "time_sharing", "clients": 14}}, "more-shares-than-pods"),
         ({"sharing": {"kind": "mps"}}, "unknown-gpu-sharing"),
     ],
 )
