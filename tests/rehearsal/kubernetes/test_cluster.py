@@ -96,15 +96,15 @@ def test_the_plugin_registers_a_gpu_as_often_as_the_nodes_configuration_says(
 
 @pytest.mark.parametrize(
     ("configuration", "environment", "gpus"),
-    [("partitions", {}, 56), ("whole", {}, 8), ("partitions", {"migStrategy": "none"}, 8)],
-    ids=["single", "none", "overridden"],
+    [("partitions", {}, 56), (None, {}, 56), ("partitions", {"migStrategy": "none"}, 8)],
+    ids=["single", "label gone before the parts", "overridden"],
 )
 def test_the_plugin_registers_the_parts_that_the_boot_configuration_makes(
-    rehearsed: Rehearsed, configuration: str, environment: dict[str, str], gpus: int
+    rehearsed: Rehearsed, configuration: str | None, environment: dict[str, str], gpus: int
 ) -> None:
     boot = encoded(node_user_data(local_nvme=True, with_efa=False, partitions=["1g.5gb"] * 7))
     rehearsed.aws("aws:ec2/launchTemplate:LaunchTemplate", "lt-1", {"userData": boot}, {"name": "lt"})
-    labels = {**POOL, "nvidia.com/device-plugin.config": configuration}
+    labels = POOL | ({"nvidia.com/device-plugin.config": configuration} if configuration else {})
     rehearsed.node_group(
         "gpu",
         "p4d.24xlarge",
