@@ -143,6 +143,7 @@ def test_the_deployer_of_the_template_may_do_what_the_stack_takes_and_no_more(
         "iam:PermissionsBoundary": roles_limit(stack),
         "iam:PassedToService": passed_to(spec)[0],
         STACK_TAG: stack,
+        f"aws:ResourceTag/k8s.io/cluster-autoscaler/{stack}": "owned",
     }
     for arn, actions in simulated(spec).items():
         one = re.sub(r"0{7}", "0a1b2c3", arn)
@@ -177,11 +178,14 @@ def test_the_deployer_of_the_template_may_do_what_the_stack_takes_and_no_more(
         if action.removeprefix("iam:") in CHANGES_OF_USERS:
             assert not permits([account.roles[f"deployer-{stack}"][1]], AccessCheck(action, resource)), action
     new = f"arn:aws:iam::{ACCOUNT}:role/{stack}-x"
-    for action in ("iam:CreateRole", "iam:PutRolePolicy", "iam:AttachRolePolicy"):
+    # A role of an earlier deployment without the boundary gets it.
+    for action in (
+        "iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy", "iam:AttachRolePolicy"
+    ):  # fmt: skip
+        assert account.allows(stack, action, new, **limit)
         other = {"iam:PermissionsBoundary": f"arn:aws:iam::{ACCOUNT}:policy/{stack}-own"}
         assert not account.allows(stack, action, new) and not account.allows(stack, action, new, **other)
-    for action in ("iam:PutRolePermissionsBoundary", "iam:DeleteRolePermissionsBoundary"):
-        assert not account.allows(stack, action, new, **limit), action
+    assert not account.allows(stack, "iam:DeleteRolePermissionsBoundary", new, **limit)
     for service in (*passed_to(spec), "glue.amazonaws.com", "cloudformation.amazonaws.com"):
         passed = account.allows(stack, "iam:PassRole", new, **{"iam:PassedToService": service})
         assert passed is (service in passed_to(spec)), service

@@ -18,6 +18,7 @@ from tests.components.recorder import ACCOUNT as MOCKED
 from tests.stacks.composition.composed import deployed
 from tests.stacks.iam import judge
 from tests.stacks.iam.documents import documents as policies
+from tests.stacks.stack_files import LOAD_BALANCER
 from tests.trainstack.bootstrap.setup import AGENCY, GITHUB, folder, printed
 from tests.trainstack.bootstrap.test_aws import (
     ACCOUNT,
@@ -68,6 +69,7 @@ def test_the_boundary_of_roles_has_what_they_are_granted_and_no_data_of_others(
     keys = {
         "iam:PassedToService": "sagemaker.amazonaws.com", "aws:ResourceTag/trainstack:stack": stack,
         f"aws:ResourceTag/kubernetes.io/cluster/{stack}": "owned", "aws:ResourceAccount": ACCOUNT,
+        f"aws:ResourceTag/k8s.io/cluster-autoscaler/{stack}": "owned",
         DATABASE: f"arn:aws:rds:eu-west-1:{ACCOUNT}:cluster:{stack}-tracking-mlflow",
     }  # fmt: skip
     found = sorted(set(granted(load_file(stack, made).spec)))
@@ -145,9 +147,14 @@ def test_launch_templates_of_others_are_not_changed(tmp_path: Path) -> None:
             keys = {"aws:ResourceTag/trainstack:stack": stack}
             assert account.allows("dev-aws", f"ec2:{action}", arn, **keys) is allowed, (action, stack)
     tag: dict[str, str | tuple[str, ...]] = {"aws:TagKeys": ("trainstack:stack",)}
-    for keys_, allowed in ((tag, False), ({**tag, "ec2:CreateAction": "CreateLaunchTemplate"}, True)):
-        assert account.allows("dev-aws", "ec2:CreateTags", arn, **keys_) is allowed
-        assert permits([limits(made, "dev-aws")], AccessCheck("ec2:CreateTags", arn, keys_)) is allowed
+    for action, keys_, allowed in (
+        ("ec2:CreateTags", tag, False),
+        ("ec2:CreateTags", {**tag, "ec2:CreateAction": "CreateLaunchTemplate"}, True),
+        ("ec2:DeleteTags", tag, False), ("ec2:DeleteTags", {}, False),
+        ("ec2:DeleteTags", {"aws:TagKeys": ("owner",)}, True),
+    ):  # fmt: skip
+        assert account.allows("dev-aws", action, arn, **keys_) is allowed, (action, keys_)
+        assert permits([limits(made, "dev-aws")], AccessCheck(action, arn, keys_)) is allowed, keys_
     assert account.allows(
         "dev-aws", "ec2:CreateTags", arn.replace("launch-template", "security-group"), **tag
     )
@@ -164,6 +171,36 @@ def test_the_tag_of_a_stack_is_set_at_the_creation_alone(kind: str, tmp_path: Pa
         for keys, allowed in ((tag, False), (created, True), ({"aws:TagKeys": ("owner",)}, True)):
             assert permits([boundary], AccessCheck("sagemaker:AddTags", arn, keys)) is allowed, keys
             assert account.allows("small-aws", "sagemaker:AddTags", arn, **keys) is allowed, keys
+        assert not account.allows("small-aws", "sagemaker:DeleteTags", arn, **tag)
+    assert account.allows("small-aws", "sagemaker:DeleteTags", arn, **{"aws:TagKeys": ("owner",)})
+
+
+def test_domains_profiles_and_apps_of_others_are_not_changed(tmp_path: Path) -> None:
+    account = Account(printed(folder(tmp_path, "small-aws"), *AGENCY), "us-west-2")
+    kinds = {"Domain": "domain/d-0", "UserProfile": "user-profile/d-0/x", "MlflowApp": "mlflow-app/app-0"}
+    for (kind, name), verb in itertools.product(kinds.items(), ("Update", "Delete")):
+        arn = f"arn:aws:sagemaker:us-west-2:{ACCOUNT}:{name}"
+        for stack, allowed in (("small-aws", True), ("small-prod", False)):
+            tag = {"aws:ResourceTag/trainstack:stack": stack}
+            assert account.allows("small-aws", f"sagemaker:{verb}{kind}", arn, **tag) is allowed, (verb, kind)
+
+
+@pytest.mark.parametrize("cluster", ["dev-aws", "prod"])
+def test_groups_of_other_clusters_are_not_changed(cluster: str, tmp_path: Path) -> None:
+    made = folder(
+        tmp_path,
+        "dev-aws",
+        change=("    on:\n", f"    on:\n      load_balancer: {json.dumps(LOAD_BALANCER)}\n"),
+    )
+    account, boundary = Account(printed(made, *AGENCY), "us-east-1"), limits(made, "dev-aws")
+    # EKS gives the groups of a cluster this tag when it makes them.
+    tag = {f"aws:ResourceTag/k8s.io/cluster-autoscaler/{cluster}": "owned"}
+    group = f"arn:aws:autoscaling:us-east-1:{ACCOUNT}:autoScalingGroup:0:autoScalingGroupName/eks-x"
+    for action in ("SetDesiredCapacity", "TerminateInstanceInAutoScalingGroup", "UpdateAutoScalingGroup"):
+        check = AccessCheck(f"autoscaling:{action}", group, tag)
+        assert permits([boundary], check) is (cluster == "dev-aws"), action
+    for action in ("CreateOrUpdateTags", "DeleteTags", "AttachLoadBalancerTargetGroups"):
+        assert account.allows("dev-aws", f"autoscaling:{action}", group, **tag) is (cluster == "dev-aws")
 
 
 def test_roles_of_a_stack_reach_nothing_of_another_stack(tmp_path: Path) -> None:

@@ -322,17 +322,17 @@ def _other_states(key: Any) -> Document:
 
 # The tag opens what is limited by it. In conditions, keys of tags have no case (IAM user guide, "Controlling
 # access to AWS resources using tags").
+_TEMPLATES: Final = "arn:aws:ec2:*:*:launch-template/*"
+_NAMES_TAG: Final = {"ForAnyValue:StringEqualsIgnoreCase": {"aws:TagKeys": [f"{TAG_PREFIX}:stack"]}}
 _KEPT_TAG: Final = [
-    {
-        **_deny([action], [arn]),
-        "Condition": {
-            "Null": {creation: "true"},
-            "ForAnyValue:StringEqualsIgnoreCase": {"aws:TagKeys": [f"{TAG_PREFIX}:stack"]},
-        },
-    }
-    for action, arn, creation in (
-        ("ec2:CreateTags", "arn:aws:ec2:*:*:launch-template/*", "ec2:CreateAction"),
-        ("sagemaker:AddTags", "*", "sagemaker:TaggingAction"),
+    {**_deny([action], [arn]), "Condition": condition}
+    for action, arn, condition in (
+        ("ec2:CreateTags", _TEMPLATES, {"Null": {"ec2:CreateAction": "true"}, **_NAMES_TAG}),
+        ("sagemaker:AddTags", "*", {"Null": {"sagemaker:TaggingAction": "true"}, **_NAMES_TAG}),
+        ("ec2:DeleteTags", _TEMPLATES, _NAMES_TAG),
+        ("sagemaker:DeleteTags", "*", _NAMES_TAG),
+        # Without keys, EC2 deletes all tags (EC2 API reference, DeleteTags).
+        ("ec2:DeleteTags", _TEMPLATES, {"Null": {"aws:TagKeys": "true"}}),
     )
 ]
-"""A resource gets the tag of its stack at its creation alone."""
+"""A resource gets the tag of its stack at its creation alone, and keeps it."""

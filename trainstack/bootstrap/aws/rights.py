@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from infra.stackspec import StackSpec
 from trainstack.bootstrap.aws.preflight_rights import RIGHTS
-from trainstack.preflight.aws.permissions import STACK_TAG, by_resource, fields_of, passed_to
+from trainstack.preflight.aws.permissions import GROUP_TAG, STACK_TAG, by_resource, fields_of, passed_to
 
 Statement = dict[str, Any]
 
@@ -28,19 +28,30 @@ _AT_ONCE = 100
 """Actions of a statement, so that statements can be divided among policies."""
 _BOUNDED = frozenset({
     "iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRole", "iam:DeleteRolePolicy",
-    "iam:DetachRolePolicy", "iam:PutRolePolicy", "iam:UpdateAssumeRolePolicy", "iam:UpdateRole",
-    "iam:UpdateRoleDescription",
+    "iam:DetachRolePolicy", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy",
+    "iam:UpdateAssumeRolePolicy", "iam:UpdateRole", "iam:UpdateRoleDescription",
 })  # fmt: skip
-"""Actions that IAM can limit by the boundary of the role (Service Authorization Reference)."""
+"""Actions that IAM can limit by the boundary of the role (Service Authorization Reference).
+
+`iam:PutRolePermissionsBoundary` is for roles of an earlier deployment: its key is the boundary in the request
+(IAM user guide, "Permissions boundaries for IAM entities", delegation).
+"""
 
 _TAGGED = frozenset({
-    "ec2:CreateLaunchTemplateVersion", "ec2:DeleteLaunchTemplate", "ec2:ModifyLaunchTemplate"
+    "ec2:CreateLaunchTemplateVersion", "ec2:DeleteLaunchTemplate", "ec2:ModifyLaunchTemplate",
+    "sagemaker:DeleteDomain", "sagemaker:DeleteMlflowApp", "sagemaker:DeleteUserProfile",
+    "sagemaker:UpdateDomain", "sagemaker:UpdateMlflowApp", "sagemaker:UpdateUserProfile",
 })  # fmt: skip
 """Actions on resources with the tag of the stack.
 
 Groups that follow the latest or default version start it with its role, without a check of who changed it
 (EC2 Auto Scaling user guide, "Control Amazon EC2 launch template usage").
 """
+_OF_GROUPS = frozenset({
+    "autoscaling:AttachLoadBalancerTargetGroups", "autoscaling:CreateOrUpdateTags",
+    "autoscaling:DeleteTags", "autoscaling:DetachLoadBalancerTargetGroups",
+})  # fmt: skip
+"""Actions on Auto Scaling groups that EKS made for the stack's cluster."""
 
 
 def statements(spec: StackSpec, boundary: str) -> list[Statement]:
@@ -54,16 +65,20 @@ def statements(spec: StackSpec, boundary: str) -> list[Statement]:
         patterns = [pattern.format(**fields) for pattern in patterns_of(arn)]
         for action in actions:
             resources[action].update(patterns)
+    resources["iam:PutRolePermissionsBoundary"] = resources["iam:CreateRole"]
     for action in RIGHTS:
         resources[action] = {PUBLIC_PARAMETERS if action == "ssm:GetParameters" else "*"}
+    group = GROUP_TAG.format(spec.name)
     grouped: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for action in sorted(resources):
         key = "iam:PassedToService" if action == "iam:PassRole" else ""
         key = "iam:PermissionsBoundary" if action in _BOUNDED else key
         key = STACK_TAG if action in _TAGGED else key
+        key = group if action in _OF_GROUPS else key
         grouped[key, *sorted(resources[action])].append(action)
     values = {
-        "iam:PassedToService": passed_to(spec), "iam:PermissionsBoundary": boundary, STACK_TAG: spec.name
+        "iam:PassedToService": passed_to(spec), "iam:PermissionsBoundary": boundary, STACK_TAG: spec.name,
+        group: "owned",
     }  # fmt: skip
     return [
         _statement(actions[start : start + _AT_ONCE], patterns, {key: values[key]} if key else {})

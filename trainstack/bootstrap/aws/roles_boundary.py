@@ -6,17 +6,15 @@ of actions).
 
 from infra.stackspec import StackSpec
 from trainstack.bootstrap.aws.rights import SECRETS, Statement, allow
-from trainstack.preflight.aws.permissions import STACK_TAG, passed_to
+from trainstack.preflight.aws.permissions import GROUP_TAG, STACK_TAG, passed_to
 
 _UNNAMED = (
-    "autoscaling:Describe*", "autoscaling:SetDesiredCapacity",
-    "autoscaling:TerminateInstanceInAutoScalingGroup", "autoscaling:UpdateAutoScalingGroup",
-    "cloudwatch:PutMetricData", "ec2:*NetworkInterface*", "ec2:*PrivateIpAddresses", "ec2:*SecurityGroup*",
-    "ec2:*Tags", "ec2:*Volume", "ec2:CopyVolumes", "ec2:CreateRoute", "ec2:CreateSnapshot",
-    "ec2:DeleteRoute", "ec2:DeleteSnapshot", "ec2:Describe*", "ec2:EnableFastSnapshotRestores", "ec2:Get*",
-    "ec2:LockSnapshot", "ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage",
-    "ecr:BatchImportUpstreamImage", "ecr:Describe*", "ecr:Get*", "ecr:List*", "eks-auth:*",
-    "eks:Describe*", "eks:List*", "elasticfilesystem:Client*", "elasticfilesystem:Describe*",
+    "autoscaling:Describe*", "cloudwatch:PutMetricData", "ec2:*NetworkInterface*",
+    "ec2:*PrivateIpAddresses", "ec2:*SecurityGroup*", "ec2:*Tags", "ec2:*Volume", "ec2:CopyVolumes",
+    "ec2:CreateRoute", "ec2:CreateSnapshot", "ec2:DeleteRoute", "ec2:DeleteSnapshot", "ec2:Describe*",
+    "ec2:EnableFastSnapshotRestores", "ec2:Get*", "ec2:LockSnapshot", "ecr:BatchCheckLayerAvailability",
+    "ecr:BatchGetImage", "ecr:BatchImportUpstreamImage", "ecr:Describe*", "ecr:Get*", "ecr:List*",
+    "eks-auth:*", "eks:Describe*", "eks:List*", "elasticfilesystem:Client*", "elasticfilesystem:Describe*",
     "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:CreateTargetGroup",
     "elasticloadbalancing:Describe*", "fsx:Describe*", "iam:CreateServiceLinkedRole", "iam:Get*", "iam:List*",
     "kms:CreateGrant", "kms:DescribeKey", *SECRETS, "logs:Describe*", "xray:Get*",
@@ -29,6 +27,10 @@ launch templates. AmazonEKSClusterPolicy has ec2:ModifyInstanceAttribute for rou
 does not make (cloud-provider-aws pkg/providers/v1/aws_routes.go, CreateRoute). Its key `ec2:Attribute` is no
 limit: some requests lack it.
 """
+_GROUPS = (
+    "autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup",
+    "autoscaling:UpdateAutoScalingGroup",
+)  # fmt: skip
 _SAGEMAKER = "sagemaker.amazonaws.com"
 _JOBS = (
     "sagemaker:AddTags", "sagemaker:CreateApp", "sagemaker:CreateHyperParameterTuningJob",
@@ -73,6 +75,7 @@ def statements(account: str, spec: StackSpec) -> list[Statement]:
     created = {"Null": {"elasticloadbalancing:CreateAction": "false"}}
     found = [
         allow(_UNNAMED, ["*"]),
+        {**allow(_GROUPS, ["*"]), "Condition": {"StringEquals": {GROUP_TAG.format(spec.name): "owned"}}},
         {**allow(["elasticloadbalancing:*"], ["*"]), "Condition": balancers},
         {**allow(["elasticloadbalancing:AddTags"], ["*"]), "Condition": created},
         allow(_NAMED, [pattern.format(account=account, stack=spec.name) for pattern in _NAMED_RESOURCES]),

@@ -18,6 +18,10 @@ _CHECK = "permissions"
 _AT_ONCE = 50
 STACK_TAG: Final = f"aws:ResourceTag/{TAG_PREFIX}:stack"
 """Condition key: the tag of a resource's stack."""
+# Source: kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/README.md; EKS user guide, "Managed node
+# groups": EKS gives it to the groups that it makes.
+GROUP_TAG: Final = "aws:ResourceTag/k8s.io/cluster-autoscaler/{}"
+"""Condition key of Auto Scaling groups, which is "owned" for the cluster in it."""
 _DEPENDS = "allowed under conditions, which a simulation does not evaluate"
 _UNBOUNDED = "allowed for roles with a permissions boundary alone"
 _HAND_OVER = "iam:PassRole"
@@ -98,7 +102,7 @@ def requests(spec: StackSpec) -> Iterator[tuple[str, list[str], str]]:
 
 def _context(account: Account, resource: str, passed: str) -> dict[str, object]:
     """The condition keys by which policies limit resources, and roles that are passed, created or linked."""
-    values = {STACK_TAG: account.spec.name}
+    values = {STACK_TAG: account.spec.name, GROUP_TAG.format(account.spec.name): "owned"}
     _, linked, name = resource.partition(_LINKED)
     boundary = account.on.permissions_boundary
     if passed:

@@ -62,8 +62,11 @@ def limited(allowed: Mapping[str, str], **changes: Any) -> list[Any]:
 
 
 def context(stack: str, resource: str, service: str) -> list[dict[str, Any]]:
-    """Keys of a simulated request: the tag of the stack, and the service that is passed or has a role."""
-    keys = {"aws:ResourceTag/trainstack:stack": stack}
+    """Keys of a simulated request: tags of the stack and of its cluster, and the service that gets a role."""
+    keys = {
+        "aws:ResourceTag/trainstack:stack": stack,
+        f"aws:ResourceTag/k8s.io/cluster-autoscaler/{stack}": "owned",
+    }
     if service:
         keys["iam:PassedToService"] = service
     elif resource.startswith(LINKED):
