@@ -1,7 +1,7 @@
 """Stacks of a client, read from its folder, by the place that they are deployed to."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -25,6 +25,8 @@ class BootstrapPlace:
     specs: tuple[StackSpec, ...]
     others: Mapping[str, Path] = field(default_factory=dict)
     """Stacks of other clients in the same account or project, by name, with their folders."""
+    unread: Sequence[Path] = ()
+    """Files of other clients that are not valid, so that their places are unknown."""
 
     @property
     def emails(self) -> tuple[str, ...]:
@@ -64,18 +66,28 @@ def place(folder: Path, chosen: Sequence[str]) -> BootstrapPlace:
     ((cloud, name),) = wanted
     specs = tuple(spec for spec, where in found if where == (cloud, name))
     raise_all(_several_regions(name, specs))
-    return BootstrapPlace(cloud, name, specs[0].region, specs, dict(_others(folder, (cloud, name))))
+    unread = list[Path]()
+    others = dict(_others(folder, (cloud, name), unread))
+    return BootstrapPlace(cloud, name, specs[0].region, specs, others, unread)
 
 
-def _others(folder: Path, where: tuple[str, str]) -> Iterator[tuple[str, Path]]:
-    """Stacks of a place in other clients' folders beside this one, without files that are not valid."""
+def _others(folder: Path, where: tuple[str, str], unread: list[Path]) -> Iterator[tuple[str, Path]]:
+    """Stacks of a place in other clients' folders beside this one; `unread` gets files that are not valid."""
     for other in siblings(folder):
-        with suppress(UserError):
-            # The folder may be a second copy of the client's.
+        # The folder may be a second copy of the client's.
+        with _named(other / "Pulumi.yaml", unread):
             for name in stacks(other) if client_name(other) != client_name(folder) else ():
-                with suppress(UserError):
+                with _named(other / f"Pulumi.{name}.yaml", unread):
                     if _where(stackspec.load_file(name, other).spec) == where:
                         yield name, other
+
+
+@contextmanager
+def _named(file: Path, unread: list[Path]) -> Iterator[None]:
+    try:
+        yield
+    except UserError:
+        unread.append(file)
 
 
 def siblings(folder: Path) -> Iterator[Path]:

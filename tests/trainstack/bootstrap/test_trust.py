@@ -1,6 +1,7 @@
 """Identities that may deploy, and stacks that are set up together."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,26 @@ def test_no_stack_of_another_client_in_the_account_has_or_continues_a_name(name:
     (other / f"Pulumi.{name}.yaml").write_text(file)
     (other / "Pulumi.yaml").write_text("name: acme\nruntime: python\nmain: .trainstack/program\n")
     assert "deployer-small-aws" in printed(made, *GITHUB), "a second copy of the client's folder"
+
+
+@pytest.mark.parametrize("name", ["Pulumi.yaml", "Pulumi.beta-dev.yaml"])
+def test_a_file_of_another_client_that_is_not_read_is_named(name: str, tmp_path: Path) -> None:
+    """Its stack may be in the account, with a name that begins as one of these."""
+    made, other = folder(tmp_path, "small-aws"), tmp_path / "beta"
+    other.mkdir()
+    project = "name: beta\nruntime: python\nmain: .trainstack/program\n"
+    (other / "Pulumi.yaml").write_text(project)
+    shutil.copy(made / "Pulumi.small-aws.yaml", other / "Pulumi.beta-dev.yaml")
+
+    def unread() -> list[str]:
+        notes = json.loads(printed(made, *GITHUB, "--format", "json"))["notes"]
+        return [note for note in notes if str(other / name) in note]
+
+    file = (other / "Pulumi.beta-dev.yaml").read_text()
+    (other / "Pulumi.beta-dev.yaml").write_text(file.replace("123456789012", "210987654321"))
+    assert unread() == []
+    (other / name).write_text(f"{project}other: [")
+    assert len(unread()) == 1
 
 
 @pytest.mark.parametrize("name", ["trainstack-acme", "deployer-y", "trainstack", "deployer"])

@@ -51,6 +51,11 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
         arns = [f"arn:aws:iam::{place.name}:role/{one.name}" for one in made.roles("")]
         notes += warnings.variables([spec.name for spec in place.specs], arns, uri)
     notes += warnings.of(place, trust, examples=examples, separable=False)
+    notes += [
+        f"{file} is not valid, so it is unknown whether a stack of it is in this account with a name that "
+        "these deployers may change: correct it and print again."
+        for file in place.unread
+    ]
     notes += _administrators(made)
     notes += [
         f"{spec.name} limits its roles by {made.other_boundaries[spec.name]}, not by "

@@ -273,7 +273,7 @@ def account(client: str, place: BootstrapPlace, trust: Trust) -> ClientAccount:
 def _wrong_boundary(made: ClientAccount, spec: StackSpec) -> Iterator[Problem]:
     arn = made.other_boundaries.get(spec.name, "")
     name, own = f"{spec.name}: on.permissions_boundary", made.roles_boundary_arn(spec)
-    fix = f"Set on.permissions_boundary to {own}, which is printed here, or to null."
+    fix = f"Set on.permissions_boundary to {own}, which is printed here."
     if ":iam::aws:" in arn:
         rule = "is managed by AWS, which writes it for people: roles with it can reach what the account has"
         yield Problem(name, arn, rule, fix, code="bootstrap-boundary-of-aws")
