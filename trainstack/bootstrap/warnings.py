@@ -40,7 +40,8 @@ def of(place: BootstrapPlace, trust: Trust, *, examples: Sequence[str], separabl
         yield (
             f"Approvals are required reviewers of the environments {', '.join(stacks)}: GitHub has them for "
             "public repositories, and for private ones with GitHub Enterprise. Without them a member who can "
-            f"push can deploy: limit the environments to the branch {trust.branch}, and protect it."
+            f"push can deploy: limit the environments to the branch {trust.branch}, and protect it. A "
+            "private repository has environments with GitHub Pro, Team or Enterprise, and none with Free."
         )
     if isinstance(trust, Pipeline) and not trust.by_environment and not separable:
         yield (
