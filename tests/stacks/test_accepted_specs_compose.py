@@ -115,6 +115,8 @@ _TURNS = {
     "on.pools.l4.sharing": {"kind": "time_sharing", "clients": 2},
     "layout.pools.1.own_queue": True,
     "teams.0.gpus": {},
+    "teams.1.gpus": {"a100": 8},
+    "teams.2.gpus": {},
 }
 GCP: dict[str, tuple[dict[str, Any], str]] = {
     "nothing changed": ({}, "composed"),
