@@ -126,11 +126,11 @@ GCP: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "every GPU promised beside a gate": ({"teams.0.gpus": {"a100": 24, "l4": 2}}, "refused"),
     "as many turns promised as there are": (
-        {**_TURNS, "teams.0.shares": {"l4": 10}},
+        {**_TURNS, "teams.0.shares": {"l4": 16}},
         "composed",
     ),
     "more turns promised than there are": (
-        {**_TURNS, "teams.0.shares": {"l4": 11}},
+        {**_TURNS, "teams.0.shares": {"l4": 17}},
         "refused",
     ),
     "an address twice": ({"budget.alert_emails": ["a@example.com", "a@example.com"]}, "refused"),
