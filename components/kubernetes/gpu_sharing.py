@@ -65,7 +65,7 @@ def plugin_values(shared: Sequence[SharingArgs]) -> dict[str, Any]:
     environment variable of others. For parts that is too little: up to toolkit 1.20.0, with CDI as the
     default, only a privileged container opens them (nvidia-container-toolkit issue 1740, pull request 1947).
 
-    While a pool has parts, `whole` counts them, too: EKS may take the label off nodes that still have some.
+    While a pool has parts, `whole` counts them, too: nodes may lose the label while they still have some.
     """
     cut = any(sharing["kind"] == "mig" for sharing in shared)
     configs: dict[str, Any] = {_WHOLE: _flags("single" if cut else "none")}
