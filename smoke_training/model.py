@@ -23,6 +23,7 @@ class Verdict(StrEnum):
 
 
 EXIT_CODES: Mapping[Verdict, int] = {verdict: code for code, verdict in enumerate(Verdict)}
+WORST_FIRST = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)  # of parts that were judged
 
 
 class Cause(StrEnum):

@@ -25,7 +25,7 @@ from rehearsal.core.model import (
     RefusalError,
 )
 from rehearsal.core.packages import PACKAGES
-from rehearsal.core.wire import from_struct, located, to_struct
+from rehearsal.core.wire import from_struct, to_struct
 
 _LOG = logging.getLogger("rehearsal")
 _SEVERITIES = {
@@ -133,7 +133,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def _given(self, properties: struct_pb2.Struct) -> Properties:
         """Inputs of a resource; relative paths of assets begin in the folder of the program."""
-        return {name: located(value, self._folder) for name, value in from_struct(properties).items()}
+        return from_struct(properties, self._folder)
 
     def _own(self, outputs: struct_pb2.Struct) -> Properties:
         """Outputs in the state of the engine, as the cloud returned them."""

@@ -12,7 +12,7 @@ from rehearsal.core.schema import Property, ResourceSchema
 
 # Mark of an asset or archive inside plain JSON.
 SIGNATURE = "4dabf18193072939515e22adb298388d"
-# Beside the mark: the folder in which a relative path of the asset begins (`wire.located`).
+# Beside the mark: the folder in which a relative path of the asset begins (`wire.from_struct`).
 FOLDER = "folder"
 # Names that the SDK adds to every request; not properties of the cloud.
 _PLUMBING = frozenset({"__internal", "__defaults"})

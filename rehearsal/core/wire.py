@@ -25,23 +25,13 @@ _OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 _REFERENCE = "5cf8f73096256a8f31e491e813e4eb8e"
 
 
-def from_struct(struct: struct_pb2.Struct) -> Properties:
-    """Plain Python of a message's properties; secrets are unwrapped, assets stay marked dicts."""
-    return {name: _from_value(value) for name, value in struct.fields.items()}
+def from_struct(struct: struct_pb2.Struct, folder: str | None = None) -> Properties:
+    """Plain Python of a message's properties; secrets are unwrapped, assets stay marked dicts.
 
-
-def located(value: Any, folder: str) -> Any:
-    """Properties whose assets and archives also have the folder in which their relative paths begin.
-
-    The engine starts a plugin in the folder of the program, so that plugins find such paths themselves;
-    `to_struct` leaves the folder out again.
+    Assets and archives get the folder, if there is one, in which their relative paths begin: the engine
+    starts a plugin in the folder of the program. `to_struct` leaves it out again.
     """
-    if isinstance(value, list):
-        return [located(item, folder) for item in value]
-    if not isinstance(value, dict):
-        return value
-    own = {FOLDER: folder} if SIGNATURE in value and value.get("path") else {}
-    return {name: located(item, folder) for name, item in value.items()} | own
+    return {name: _from_value(value, folder) for name, value in struct.fields.items()}
 
 
 def to_struct(properties: Properties) -> struct_pb2.Struct:
@@ -53,7 +43,7 @@ def to_struct(properties: Properties) -> struct_pb2.Struct:
     return struct
 
 
-def _from_value(value: struct_pb2.Value) -> Any:
+def _from_value(value: struct_pb2.Value, folder: str | None) -> Any:
     kind = value.WhichOneof("kind")
     if kind == "string_value":
         text = value.string_value
@@ -64,11 +54,13 @@ def _from_value(value: struct_pb2.Value) -> Any:
     if kind == "bool_value":
         return value.bool_value
     if kind == "list_value":
-        return [_from_value(item) for item in value.list_value.values]
-    return _unwrap(from_struct(value.struct_value)) if kind == "struct_value" else None
+        return [_from_value(item, folder) for item in value.list_value.values]
+    if kind == "struct_value":
+        return _unwrap(from_struct(value.struct_value, folder), folder)
+    return None
 
 
-def _unwrap(fields: Properties) -> Any:
+def _unwrap(fields: Properties, folder: str | None) -> Any:
     mark = fields.get(SIGNATURE)
     if mark == _SECRET:
         return fields.get("value")
@@ -76,6 +68,8 @@ def _unwrap(fields: Properties) -> Any:
         return fields.get("value", UNKNOWN)
     if mark == _REFERENCE:
         return fields.get("id") or fields.get("urn")
+    if mark is not None and folder is not None and fields.get("path"):
+        fields[FOLDER] = folder
     return fields
 
 

@@ -8,6 +8,8 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
+
 from rehearsal.core.faults import SmokeFault, read
 from rehearsal.workloads.pod import PodRunner
 
@@ -28,13 +30,11 @@ def _is_rank(pid: int, rank: int) -> bool:
 
     RANK alone is not enough: in a PyTorchJob it is the index of the pod.
     """
-    process = Path(f"/proc/{pid}")
-    with contextlib.suppress(OSError):
-        environment = dict(
-            variable.partition(b"=")[::2] for variable in (process / "environ").read_bytes().split(b"\0")
-        )
-        started = b"LOCAL_RANK" in environment and environment.get(b"RANK") == str(rank).encode()
-        return started or (process / "comm").read_text() == f"rank {rank}\n"
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        environment = process.environ()
+        started = "LOCAL_RANK" in environment and environment.get("RANK") == str(rank)
+        return started or process.name() == f"rank {rank}"
     return False
 
 

@@ -19,7 +19,7 @@ from smoke_training.foreign.nccl_tests import Reading, Row, Test
 from smoke_training.formulae.bandwidth import ALL_TO_ALL, COLLECTIVES, bus_factor
 from smoke_training.formulae.bounds import ClusterShape
 from smoke_training.judges.network.collectives import of_means
-from smoke_training.model import Cause, Check, Culprit, Expected, Judgement, Verdict, counted
+from smoke_training.model import WORST_FIRST, Cause, Check, Culprit, Expected, Judgement, Verdict, counted
 from smoke_training.plan import local_plan
 from smoke_training.reader import DocumentError
 from smoke_training.record.formatting import size as bytes_text
@@ -31,7 +31,6 @@ ROUNDED = 1e-3  # a size is rounded down to whole elements of every rank
 FAR = 0.25  # of what the wires carry: no healthy test without a reference is as slow
 DECISIVE = 1.0  # GB/s of algbw: from here on two decimals distinguish numbers of ranks
 _NVIDIA = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|Graphics Device|\bG?[VAHBL]\d{2,3}\b")
-_ORDER = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)
 _SHARED = ("scatter", "gather", "scatter or gather")  # (n-1)/n, as an all-gather
 _OF_ALL = ("broadcast", "reduce")  # rings through every GPU: all wires of a node carry one root's data
 _PLAIN = ("broadcast", "reduce", "sendrecv")  # busbw is algbw
@@ -270,7 +269,7 @@ def _sweep(claim: Claim, setting: RunSetting, what: tuple[str, str], times: dict
     )  # fmt: skip
     found = {size: of_means(plan, setting, name, _nominal(size), seconds) for size, seconds in times.items()}
     judged = {size: check for size, check in found.items() if check.zone}
-    worst = min(judged.values(), key=lambda check: (_ORDER.index(check.status), _share(check)), default=None)
+    worst = min(judged.values(), key=lambda c: (WORST_FIRST.index(c.status), _share(c)), default=None)
     if worst is None:
         last = replace(found[largest], id=f"collective.{name}")
         return replace(last, message=f"{last.message}; {shown}", expected=None if far else last.expected)

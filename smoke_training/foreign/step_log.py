@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from smoke_training.model import Cause, Check, Culprit, Judgement, Measured, Verdict
+from smoke_training.model import WORST_FIRST, Cause, Check, Culprit, Judgement, Measured, Verdict
 from smoke_training.reader import DocumentError
 from smoke_training.statistics import changepoint
 from smoke_training.statistics.estimators import ACQUIT_ALPHA
@@ -205,8 +205,7 @@ def _speed(log: StepLog, earlier: StepLog | None) -> Check:
     elif earlier is not None:
         text = f"no batch size has {LEAST} steps in both logs: not comparable"
         compared = list(_compared(log, earlier))
-    order = [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS]
-    worst = min(compared, key=lambda found: order.index(found[0]), default=(Verdict.INCONCLUSIVE, text))
+    worst = min(compared, key=lambda found: WORST_FIRST.index(found[0]), default=(Verdict.INCONCLUSIVE, text))
     action = "Look at clocks, links, storage and other load of the machines where steps are slow."
     action = action if compared else "Give a log of the same job on accepted machines."
     now, count = statistics.median(log.settled), len(log.settled)

@@ -1,5 +1,6 @@
 """Arguments of a GPU pool on EKS, and combinations that EC2 or EKS cannot run."""
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NotRequired, TypedDict
 
@@ -134,9 +135,7 @@ def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
 
 
 def _sharing_problems(args: AwsGpuPoolArgs, sharing: SharingArgs, machine: InstanceType) -> Iterator[Problem]:
-    def parts(path: str, partition: str) -> Iterator[Problem]:
-        return pools.partition_problems(path, partition, machine)
-
+    parts = functools.partial(pools.partition_problems, machine=machine)
     yield from gpu_sharing.problems(
         args["pool"], sharing, purpose=args["purpose"], rdma=args["rdma"], parts=parts
     )

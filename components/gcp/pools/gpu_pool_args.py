@@ -1,5 +1,6 @@
 """Arguments of a GPU pool on GKE, and combinations that Compute Engine or GKE cannot run."""
 
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NotRequired, TypedDict
@@ -122,9 +123,7 @@ def _placement_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
 
 
 def _sharing_problems(args: GcpGpuPoolArgs, sharing: SharingArgs, machine: MachineType) -> Iterator[Problem]:
-    def parts(path: str, partition: str) -> Iterator[Problem]:
-        return pools.partition_problems(path, partition, machine)
-
+    parts = functools.partial(pools.partition_problems, machine=machine)
     yield from gpu_sharing.problems(
         args["pool"], sharing, purpose=args["purpose"], rdma=args["rdma"], parts=parts
     )

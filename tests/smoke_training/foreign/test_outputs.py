@@ -71,7 +71,7 @@ def test_every_published_file_has_its_verdict(
 
 
 def entries(text: str) -> list[dict[str, str]]:
-    """What `gcloud logging read --format=json` prints."""
+    """Entries as `gcloud logging read --format=json` prints them."""
     times = (f"2026-11-28T10:00:00.{n:06}Z" for n in range(10**6))
     return [{"textPayload": row, "timestamp": at} for row, at in zip(text.splitlines(), times, strict=False)]
 

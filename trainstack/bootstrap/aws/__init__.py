@@ -58,11 +58,10 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
     ]
     notes += _administrators(made)
     notes += [
-        f"{spec.name} limits its roles by {made.other_boundaries[spec.name]}, not by "
-        f"{made.roles_boundary_arn(spec)}: check that roles with it change no IAM, read no state and reach "
-        "nothing of others. Deployers cannot change that policy."
-        for spec in place.specs
-        if spec.name in made.other_boundaries
+        f"{spec.name} limits its roles by {arn}, not by {made.roles_boundary_arn(spec)}: check "
+        "that roles with it change no IAM, read no state and reach nothing of others. Deployers cannot "
+        "change that policy."
+        for spec, arn in made.other_boundaries
     ]
     notes += [
         f"Set `on.permissions_boundary: {made.roles_boundary_arn(spec)}` in the stack file of {spec.name}: "

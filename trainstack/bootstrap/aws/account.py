@@ -108,13 +108,13 @@ class ClientAccount(AccountNames):
         return [spec for spec in self.place.specs if not _of(spec).permissions_boundary]
 
     @property
-    def other_boundaries(self) -> dict[str, str]:
-        """Boundaries that stack files name in place of the printed one, by stack."""
-        return {
-            spec.name: arn
+    def other_boundaries(self) -> list[tuple[StackSpec, str]]:
+        """Stacks with the boundaries that their files name in place of the printed ones."""
+        return [
+            (spec, arn)
             for spec in self.place.specs
             if (arn := _of(spec).permissions_boundary) and arn != self.roles_boundary_arn(spec)
-        }
+        ]
 
     def roles(self, key: Any) -> list[Role]:
         """Deployers, and what previews and nightly checks of a pipeline log in as.
@@ -181,7 +181,7 @@ class ClientAccount(AccountNames):
         """Denials whatever their policies allow: own rights, users, the protection of the state."""
         account = self.place.name
         own = [f"arn:aws:iam::{account}:{kind}/{one}*" for kind in ("role", "policy") for one in RESERVED]
-        own += sorted({*self.other_boundaries.values()})
+        own += sorted({arn for _, arn in self.other_boundaries})
         own += [f"arn:aws:iam::{account}:{kind}/*" for kind in _PEOPLE]
         return _document(
             rights.allow(["*"], ["*"]),
@@ -266,18 +266,17 @@ def account(client: str, place: BootstrapPlace, trust: Trust) -> ClientAccount:
             [Problem("--agency-member", trust.member, rule, fix, code="bootstrap-trust-of-other-cloud")]
         )
     made = ClientAccount(short(client), place, client, trust)
-    raise_all([one for spec in place.specs for one in _wrong_boundary(made, spec)])
+    raise_all([one for spec, arn in made.other_boundaries for one in _wrong_boundary(made, spec, arn)])
     return made
 
 
-def _wrong_boundary(made: ClientAccount, spec: StackSpec) -> Iterator[Problem]:
-    arn = made.other_boundaries.get(spec.name, "")
+def _wrong_boundary(made: ClientAccount, spec: StackSpec, arn: str) -> Iterator[Problem]:
     name, own = f"{spec.name}: on.permissions_boundary", made.roles_boundary_arn(spec)
     fix = f"Set on.permissions_boundary to {own}, which is printed here."
     if ":iam::aws:" in arn:
         rule = "is managed by AWS, which writes it for people: roles with it can reach what the account has"
         yield Problem(name, arn, rule, fix, code="bootstrap-boundary-of-aws")
-    elif arn and not arn.startswith(f"arn:aws:iam::{made.place.name}:policy/"):
+    elif not arn.startswith(f"arn:aws:iam::{made.place.name}:policy/"):
         rule = f"is a policy of another account: IAM takes one of {made.place.name}"
         yield Problem(name, arn, rule, fix, code="bootstrap-boundary-of-others")
     elif arn.partition(":policy/")[2].startswith(RESERVED):
