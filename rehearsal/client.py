@@ -253,6 +253,13 @@ class Rehearsal:
         connection.close()
         return response
 
+    def plugins(self) -> dict[str, Path]:
+        """Package -> folder of the plugin that answers for it, which `environment()` writes."""
+        return {package: self._plugin(package, version) for package, version in _versions(PACKAGES)}
+
+    def _plugin(self, package: str, version: str) -> Path:
+        return self.home / "pulumi" / "plugins" / f"resource-{package}-v{version}"
+
     def _write_launchers(self) -> None:
         """Install our plugins in the plugin folder of the engine, by package and version of the SDK.
 
@@ -268,7 +275,7 @@ class Rehearsal:
             self._write_launcher(package, version, _LAUNCHER, values)
 
     def _write_launcher(self, package: str, version: str, form: str, values: Mapping[str, object]) -> None:
-        folder = self.home / "pulumi" / "plugins" / f"resource-{package}-v{version}"
+        folder = self._plugin(package, version)
         folder.mkdir(parents=True, exist_ok=True)
         launcher = folder / f"pulumi-resource-{package}"
         text = form.format(**{name: shlex.quote(str(value)) for name, value in values.items()})

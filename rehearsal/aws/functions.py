@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from rehearsal.aws import facts, lookups, policy_document
+from rehearsal.aws.data_sources import network, places, services
 from rehearsal.aws.services import nodes
 from rehearsal.aws.services.addons import addon_version
 from rehearsal.aws.site import Site
@@ -208,6 +209,9 @@ def _log_groups(site: Site, args: Properties) -> Properties:
 FUNCTIONS: Mapping[str, Function[Site]] = {
     **lookups.FUNCTIONS,
     **nodes.FUNCTIONS,
+    **network.FUNCTIONS,
+    **places.FUNCTIONS,
+    **services.FUNCTIONS,
     "index/getAvailabilityZones": _zones,
     "index/getCallerIdentity": _identity,
     "index/getPartition": _partition,

@@ -27,7 +27,7 @@ def one_of(token: str) -> Function[Site]:
     """A function that finds exactly one resource of an EC2 type."""
 
     def read(site: Site, args: Properties) -> Properties:
-        found = list(_matching(site, token, args))
+        found = list(matching(site, token, args))
         if len(found) == 1:
             return {**args, **_shown(site, found[0])}
         wanted = {name: value for name, value in args.items() if value is not None and name != "region"}
@@ -47,7 +47,7 @@ def many_of(token: str) -> Function[Site]:
     """A function that lists the ids of an EC2 type."""
 
     def read(site: Site, args: Properties) -> Properties:
-        found = list(_matching(site, token, args))
+        found = list(matching(site, token, args))
         arns = [record.outputs.get("arn") for record in found]
         vpcs = [record.outputs.get("vpcId") for record in found]
         return {
@@ -61,7 +61,8 @@ def many_of(token: str) -> Function[Site]:
     return read
 
 
-def _matching(site: Site, token: str, args: Properties) -> Iterator[Record]:
+def matching(site: Site, token: str, args: Properties) -> Iterator[Record]:
+    """The resources of an EC2 type that fit all arguments of a lookup, filters and tags among them."""
     default_vpc.ensure(site.state, site.account, site.region)
     for record in site.all(token):
         if all(_fits(site, record, name, value) for name, value in args.items() if value is not None):

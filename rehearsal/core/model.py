@@ -79,6 +79,11 @@ class ProviderInstance:
     package: str
     config: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def pinned(self) -> str:
+        """The version that the program's SDK or its `version` option asks for; empty: any."""
+        return str(self.config.get("version") or "")
+
 
 @dataclass(frozen=True)
 class Call:
@@ -106,6 +111,8 @@ class CheckFailure:
 
     property: str
     reason: str
+    unknown: bool = False
+    """The installed SDK has no property of this name."""
 
 
 @dataclass(frozen=True)

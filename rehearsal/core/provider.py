@@ -25,6 +25,7 @@ from rehearsal.core.model import (
     RefusalError,
 )
 from rehearsal.core.packages import PACKAGES
+from rehearsal.core.rules import pinning
 from rehearsal.core.wire import from_struct, to_struct
 
 _LOG = logging.getLogger("rehearsal")
@@ -202,6 +203,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Configure(self, request: pb.ConfigureRequest, context: ServicerContext) -> pb.ConfigureResponse:
         """Store the settings of this instance."""
         self._instance = ProviderInstance(self._cloud.package, self._defaults(from_struct(request.args)))
+        other = pinning.note(self._cloud.package, self._instance.pinned, self._cloud.version)
+        if other:
+            self._log("info", other, request.urn or "")
         return pb.ConfigureResponse(supportsPreview=True)
 
     @_guarded

@@ -56,7 +56,8 @@ class _Validator:
             if name in fields:
                 yield from self._value(fields[name].type, item, here)
             elif name not in _PLUMBING:
-                yield CheckFailure(here, f"{owner} has no property {name}; {nearest(name, fields)}")
+                hint = nearest(name, fields)
+                yield CheckFailure(here, f"{owner} has no property {name}; {hint}", unknown=True)
         for name, field in fields.items():
             if field.required and value.get(name) is None:
                 yield CheckFailure(join(path, name), f"{owner} needs {name}, which is missing")

@@ -11,6 +11,7 @@ from rehearsal.core.emulation.table import Row
 from rehearsal.core.emulation.templates import digits, draw
 from rehearsal.core.model import Properties, RefusalError
 from rehearsal.gcp import facts, iam_delay, implicit, service_agents
+from rehearsal.gcp.data_sources import lists
 from rehearsal.gcp.site import MISSING, Site
 from rehearsal.gcp.table import TABLE
 
@@ -236,6 +237,7 @@ def _policy(site: Site, args: Properties) -> Properties:
 
 
 FUNCTIONS: Mapping[str, Function[Site]] = {
+    **lists.FUNCTIONS,
     "organizations/getClientConfig": _client,
     "organizations/getProject": _project,
     "organizations/getIAMPolicy": _policy,

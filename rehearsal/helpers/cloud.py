@@ -14,6 +14,7 @@ from rehearsal.core.model import (
     RefusalError,
 )
 from rehearsal.core.properties import changed, has_unknown, without_none
+from rehearsal.core.rules.pinning import judged
 from rehearsal.core.rules.wording import unknown_function, unknown_type
 from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate
@@ -60,8 +61,8 @@ class HelperCloud(EmulatedCloud):
         schema = self._schemas.resource(call.type)
         inputs = without_none(new)
         if schema is None or call.type not in self._makers:
-            return inputs, [unknown_type(self.package, self.version, call.type)]
-        return inputs, validate(schema, inputs)
+            return inputs, judged(call, self.version, [unknown_type(self.package, self.version, call.type)])
+        return inputs, judged(call, self.version, validate(schema, inputs))
 
     def diff(
         self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties

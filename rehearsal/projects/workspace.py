@@ -67,6 +67,7 @@ def of_project(project: PulumiProject, stack: str, rehearsal: Rehearsal, pulumi:
         settings["packages"] = {
             name: _located(source, project.folder) for name, source in settings["packages"].items()
         }
+    settings["plugins"] = _plugins(settings.get("plugins"), project.folder, rehearsal)
     unreadable = _prepare(folder, settings, project, pulumi, environment)
     return Workspace(folder, stack, [*notes, *unreadable], environment)
 
@@ -94,6 +95,24 @@ def _located(source: Any, folder: Path) -> Any:
     if isinstance(source, dict) and "source" in source:
         return {**source, "source": _located(source["source"], folder)}
     return str((folder / source).resolve()) if isinstance(source, str) and source.startswith(".") else source
+
+
+def _plugins(own: Any, folder: Path, rehearsal: Rehearsal) -> dict[str, Any]:
+    """The plugins of a project, where the emulated packages answer for each version that a program pins.
+
+    A plugin of a project without a version is taken for every version (`getPluginInfoAndPath` in
+    sdk/go/common/workspace/plugins.go of Pulumi 3.259.0); installed ones only for their own.
+    """
+    emulated = rehearsal.plugins()
+    found = dict(own) if isinstance(own, dict) else {}
+    for kind, rows in found.items():
+        found[kind] = [
+            {**row, "path": str((folder / str(row.get("path"))).resolve())}
+            for row in rows or ()
+            if kind != "providers" or row.get("name") not in emulated
+        ]
+    ours = [{"name": name, "path": str(path)} for name, path in emulated.items()]
+    return {**found, "providers": [*found.get("providers", ()), *ours]}
 
 
 def _path_from(*first: Path) -> str:

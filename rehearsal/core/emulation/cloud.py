@@ -37,6 +37,7 @@ from rehearsal.core.model import (
 )
 from rehearsal.core.properties import at, carried, head, without_none
 from rehearsal.core.rules.model import Book
+from rehearsal.core.rules.pinning import judged
 from rehearsal.core.rules.wording import may_replace, reason, refusal, unknown_type
 from rehearsal.core.schema import ResourceSchema, Schemas, is_map
 from rehearsal.core.state import State
@@ -111,7 +112,6 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
 
     def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
         """None: resources keep their account or project and region."""
-        del old, new
         return ()
 
     def check(
@@ -121,7 +121,7 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         schema = self._schemas.resource(call.type)
         inputs = without_none(new)
         if schema is None:
-            return inputs, [unknown_type(self.package, self.version, call.type)]
+            return inputs, judged(call, self.version, [unknown_type(self.package, self.version, call.type)])
         row = self._row(call)
         field = schema.inputs.get(row.name)
         if field is not None and not field.required:
@@ -130,7 +130,7 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
             except ValueError as error:
                 return inputs, [CheckFailure(row.name, f"could not make instance of '{call.type}': {error}")]
             inputs.update({} if name is None else {row.name: name})
-        failures = validate(schema, inputs) or self.misplaced(call, row, inputs)
+        failures = judged(call, self.version, validate(schema, inputs)) or self.misplaced(call, row, inputs)
         if not failures:
             broken = self.book.broken_alone(call.type, inputs)
             failures = [

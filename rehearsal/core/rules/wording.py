@@ -40,7 +40,9 @@ def unknown_function(token: str, wanted: str, emulated: Iterable[str], file: str
     return RefusalError(
         "NotEmulated",
         f"the rehearsal does not know the function {token}.",
-        f"Emulated are for example {', '.join(near) or 'none'}; add it in {file}.",
+        f"Emulated are for example {', '.join(near) or 'none'}. It finds one resource of the program, or of "
+        "`trainstack rehearse seed`, whose type it names; else take the value from a setting in the "
+        f"rehearsal, or add the function in {file}.",
     )
 
 

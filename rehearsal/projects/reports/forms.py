@@ -63,6 +63,7 @@ def document(report: ProjectReport) -> dict[str, Any]:
         "only_secrets": [*report.secret],
         "not_emulated": coverage.lacking(report.errors),
         "requires": [*report.requires],
+        "pinned": report.pins,
     }
 
 
@@ -119,6 +120,7 @@ def junit(report: ProjectReport) -> str:
     _count(element, [], skipped=True)
     lines = [f"{one.value}: {standing_line(one, types)}" for one, types in report.standings.items()]
     lines += [f"may be replaced: {one}" for one in report.unsure]
+    lines += [f"pinned: {one}" for one in report.pins]
     SubElement(element, "system-out").text = _text("\n".join(lines))
     indent(root)
     return tostring(root, encoding="unicode", xml_declaration=True)

@@ -9,6 +9,9 @@ from pulumi.automation.events import EngineEvent, StepEventMetadata
 from infra.engine.plan import may_replace
 from infra.engine.progress import short
 from infra.engine.stack import OperationOutcome
+from rehearsal.core.packages import PACKAGES
+from rehearsal.core.rules.pinning import note
+from rehearsal.core.schema import sdk_version
 from rehearsal.projects import coverage
 from rehearsal.projects.assertions import AssertionVerdict
 from rehearsal.projects.coverage import Standing
@@ -16,6 +19,7 @@ from rehearsal.projects.observed import Observed, SeenChange, SeenResource
 
 # A replacement has three events: the whole, and the creation and deletion that it consists of.
 _GONE = ("delete", "delete-replaced", "discard", "discard-replaced", "remove-pending-replace")
+_PROVIDER = "pulumi:providers:"
 _CHANGING = ("create", "update", "replace", "delete")
 
 
@@ -32,6 +36,8 @@ class RehearsalStep:
     resources: dict[str, SeenResource] = field(default_factory=dict)
     """By URN: resources that exist after it."""
     outputs: Mapping[str, object] = field(default_factory=dict)
+    pinned: set[tuple[str, str]] = field(default_factory=set)
+    """Package and version of providers that the program pins."""
     unsure: dict[str, str] = field(default_factory=dict)
     """By URN: the reason why an update may be a replacement."""
 
@@ -45,6 +51,9 @@ class RehearsalStep:
 
     def _planned(self, made: StepEventMetadata) -> None:
         operation = str(getattr(made.op, "value", made.op))
+        if made.new is not None and made.type.startswith(_PROVIDER):
+            version = str((made.new.inputs or {}).get("version") or "")
+            self.pinned.add((made.type.removeprefix(_PROVIDER), version))
         if made.provider and coverage.is_resource(made.type) and made.urn not in self.resources:
             self.types[made.type] += 1
         if operation in _CHANGING and not made.type.startswith("pulumi:"):
@@ -94,6 +103,13 @@ class ProjectReport:
     def standings(self) -> Mapping[Standing, Mapping[str, int]]:
         """The types by what a rehearsal knows of them."""
         return coverage.standings(self.types)
+
+    @property
+    def pins(self) -> list[str]:
+        """Notes about other versions of emulated packages than the installed one, of all steps."""
+        found = sorted({pin for one in self.steps for pin in one.pinned if pin[0] in PACKAGES})
+        notes = (note(package, version, sdk_version(package) or "") for package, version in found)
+        return [one for one in notes if one]
 
     @property
     def errors(self) -> list[str]:

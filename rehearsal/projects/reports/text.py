@@ -54,6 +54,8 @@ def show(console: Console, folder: Path, report: ProjectReport) -> None:
     line("not emulated", ", ".join(coverage.lacking(report.errors)) or "nothing that it uses")
     for standing, types in report.standings.items():
         line(standing.value, standing_line(standing, types))
+    for pin in report.pins:
+        line("pinned", pin)
     if report.requires:
         line("requires", ", ".join(report.requires))
 

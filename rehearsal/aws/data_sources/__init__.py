@@ -1,0 +1,1 @@
+"""Functions of the AWS provider that many programs call, by subject."""

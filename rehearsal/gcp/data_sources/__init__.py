@@ -1,0 +1,1 @@
+"""Functions of the Google provider that many programs call, by subject."""
