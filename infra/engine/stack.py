@@ -19,7 +19,7 @@ from semver import VersionInfo
 
 from infra.engine.install import require
 from infra.engine.packs import NO_PACKS, Packs, PolicyFinding
-from infra.engine.state_problems import last_lines, pending, unreadable
+from infra.engine.state_problems import causes, last_lines, pending, unreadable
 from infra.errors import REFUSED, Problem, UserError
 from infra.places import PACKAGES, STACKS
 
@@ -212,7 +212,7 @@ class EngineStack:
             done = self._stack._run_pulumi_cmd_sync(["preview", "--json", "--show-sames"])
         except CommandError as error:
             fix = fix or f"`trainstack preview -s {self._name}` shows the same, with the cause."
-            rule = f"the preview failed: {last_lines(str(error))}"
+            rule = f"the preview failed: {causes(str(error))}"
             raise UserError([Problem("stack", self._name, rule, fix, code="preview-failed")]) from error
         return dict(json.loads(done.stdout))
 

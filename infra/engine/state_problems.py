@@ -1,5 +1,7 @@
 """Problems of a stack's state, from the CLI's messages and from the state itself."""
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -45,3 +47,17 @@ def last_lines(text: str) -> str:
     errors = text.split("stderr:", 1)[-1]
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     return "\n".join(line.removeprefix("error: ") for line in lines[-5:])
+
+
+def causes(text: str) -> str:
+    """The errors that a failed `pulumi preview --json` wrote to its standard output, else its last lines."""
+    found = re.search(r"^ stdout: (\{.*)\n stderr:", text, re.DOTALL | re.MULTILINE)
+    try:
+        rows = json.loads(found[1]).get("diagnostics") if found else ()
+    except ValueError:
+        rows = ()
+    errors = [str(row.get("message", "")) for row in rows or () if row.get("severity") == "error"]
+    lines = [re.sub(r"<\{%.*?%\}>", "", one).strip() for one in errors]
+    # The engine ends with one that says only that there were errors.
+    said = [one for one in lines if one and one not in ("preview failed", "update failed")]
+    return "\n".join(dict.fromkeys(said)) or last_lines(text)

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from infra.discovery import gathered
-from rehearsal.aws import functions, owners, references
+from rehearsal.aws import functions, implicit, owners, references
 from rehearsal.aws.rules import BOOK
 from rehearsal.aws.site import MISSING, Site, site_of
 from rehearsal.aws.table import TABLE, canonical
@@ -16,6 +17,8 @@ from rehearsal.core.emulation.shape import labels_over
 from rehearsal.core.emulation.table import Row
 from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Properties, ProviderInstance, Record
 from rehearsal.core.properties import decoded
+from rehearsal.core.schema import Schemas
+from rehearsal.core.state import State
 
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 
@@ -42,6 +45,10 @@ class EmulatedAws(OwnersCloud[Site]):
         (re.compile(r"zoneId$"), "Z{upper13}"),
         (re.compile(r"(date|time|createdAt|updatedAt)$", re.IGNORECASE), "{now}"),
     )
+
+    def __init__(self, state: State, schemas: Schemas, home: Path) -> None:
+        super().__init__(state, schemas, home)
+        implicit.complete(state)
 
     def canonical(self, token: str) -> str:
         """See `EmulatedCloud`."""

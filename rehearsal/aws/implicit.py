@@ -43,6 +43,13 @@ def make(state: State, vpc: Record) -> None:
             _make(state, vpc, token, key, content)
 
 
+def complete(state: State) -> None:
+    """Create the children that VPCs lack in homes of versions that made none."""
+    with state.transaction():
+        for vpc in list(state.find(package=PACKAGE, type="aws:ec2/vpc:Vpc")):
+            make(state, vpc)
+
+
 def of(state: State, vpc: Record, name: str) -> Record | None:
     """The child of a VPC whose id is its property `name`."""
     return state.get(PACKAGE, _CHILDREN[name][0], vpc.scope, str(vpc.outputs.get(name)))

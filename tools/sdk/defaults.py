@@ -36,7 +36,8 @@ _CONDITION = re.compile(
     r"\b(?:for|when|if|unless|except|otherwise|depend\w*|on|where|and|or|in)\b", re.IGNORECASE
 )
 # Type -> path -> what the service fills in, by its API reference, where the SDK does not document it. Each is
-# the default wherever the property is allowed.
+# the default wherever the property is allowed. Those of AWS are held against the models of the APIs by
+# tests/rehearsal/differences/test_references.py.
 _REFERENCES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "aws": {
         # EC2 API Reference: CreateVolume and EbsBlockDevice (gp3), RunInstances, Placement.

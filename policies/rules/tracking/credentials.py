@@ -1,13 +1,14 @@
-"""Credentials of containers."""
+"""Credentials of containers, and of services and jobs of the clouds."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from policies.catalog import CATALOG, Violation
-from policies.resource import Resource
+from policies.resource import Resource, is_unknown
 from policies.rules.kubernetes.pods import KINDS, containers
-from policies.rules.properties import each
+from policies.rules.properties import each, raw
+from policies.rules.tracking.service_environments import READERS, variables
 
 _WORDS = {"PASSWORD", "PASSWD", "SECRET", "TOKEN", "CREDENTIAL", "CREDENTIALS", "APIKEY"}
 _PAIRS = ("API_KEY", "ACCESS_KEY", "PRIVATE_KEY")
@@ -20,14 +21,18 @@ _IN_URL = re.compile(r"://[^/\s:@{}$]+:[^/\s@{}$]+@")
 @CATALOG.rule(
     "MLS-TRK-04",
     "medium",
-    KINDS,
+    (*KINDS, *READERS),
     "The environment is visible in crash reports, in /proc and in every child process; a literal also in"
     " the state and in the API.",
-    "Mount the Secret as a file and give the program its path; MLflow reads ~/.mlflow/credentials.",
+    "Mount the Secret as a file and give the program its path; MLflow reads ~/.mlflow/credentials. A service"
+    " of a cloud refers to a secret of its store (secrets, valueFrom), or reads it when it starts.",
     ("CIS EKS 4.4.1", "CKV_K8S_35"),
 )
 def credentials_are_files(workload: Resource) -> Iterator[Violation]:
-    """Containers read credentials from files, not from their environment or command."""
+    """Containers read credentials from files or a store, not from their plain environment or command."""
+    if workload.kind in READERS:
+        yield from _of_service(workload)
+        return
     for path, container, _ in containers(workload):
         for place, source in each(container, "envFrom", "secretRef"):
             message = f"every value of the Secret {source.get('name')} is in the environment"
@@ -40,12 +45,22 @@ def credentials_are_files(workload: Resource) -> Iterator[Violation]:
                     yield Violation("it holds a password", f"{path}.{key}[{index}]")
 
 
+def _of_service(resource: Resource) -> Iterator[Violation]:
+    for one in variables(resource):
+        name = one.name.upper()
+        if _is_credential(name) or not is_unknown(raw(one.holder, one.key)):
+            yield from _of_value(one.path, name, str(one.holder.get(one.key) or ""))
+
+
 def _of_variable(path: str, variable: Mapping[str, Any]) -> Iterator[Violation]:
     name = str(variable.get("name")).upper()
     if any(True for _ in each(variable, "valueFrom", "secretKeyRef")):
         yield Violation(f"{name} is a Secret in the environment", path)
         return
-    value = str(variable.get("value") or "")
+    yield from _of_value(path, name, str(variable.get("value") or ""))
+
+
+def _of_value(path: str, name: str, value: str) -> Iterator[Violation]:
     if _IN_URL.search(value):
         yield Violation(f"{name} holds a password", path)
     elif _is_credential(name) and value and not value.startswith(_REFERENCES) and not _is_switch(value):

@@ -1,9 +1,11 @@
 """The parts of a VPC from its beginning are found, read, adopted and deleted with it."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rehearsal.core.schema import Schemas
 from tests.rehearsal.aws.harness import Driver
 from tests.rehearsal.driver import refused
 
@@ -18,6 +20,36 @@ RULE = "ec2/securityGroupRule:SecurityGroupRule"
 @pytest.fixture
 def vpc(aws: Driver) -> dict[str, Any]:
     return aws.create("ec2/vpc:Vpc", "vpc", cidrBlock="10.0.0.0/16")
+
+
+def test_a_home_of_a_version_that_made_no_parts_gets_them(
+    aws: Driver, vpc: dict[str, Any], tmp_path: Path, schemas: Schemas
+) -> None:
+    default = aws.invoke("ec2/getVpc:getVpc", default=True)["id"]
+    parts = [
+        one for one in aws.state.find(package="aws") if not one.urn and one.outputs.get("vpcId") == vpc["id"]
+    ]
+    older = [
+        one
+        for one in aws.state.find(package="aws")
+        if one.outputs.get("vpcId") == default and "Subnet" not in one.type
+    ]
+    for record in (*parts, *older):
+        aws.state.remove(record)
+    assert len(parts) == 4 and aws.get(GROUP, vpc["defaultSecurityGroupId"]) is None
+    for _ in range(2):  # nothing is made twice
+        later = Driver(tmp_path, schemas, aws.state)
+    for token, name in (
+        (TABLE, "mainRouteTableId"),
+        (ACL, "defaultNetworkAclId"),
+        (GROUP, "defaultSecurityGroupId"),
+    ):
+        assert later.get(token, vpc[name]) is not None
+    group = later.invoke("ec2/getSecurityGroup:getSecurityGroup", name="default", vpcId=default)
+    assert group["vpcId"] == default
+    later.made = aws.made
+    later.delete("vpc")
+    assert later.get(GROUP, vpc["defaultSecurityGroupId"]) is None
 
 
 def only(*pairs: tuple[str, str]) -> list[dict[str, Any]]:

@@ -1,0 +1,40 @@
+"""Causes of a failed preview, from the output of the CLI."""
+
+import json
+
+import pytest
+
+from infra.engine.state_problems import causes
+
+
+def told(*rows: dict[str, str]) -> str:
+    return json.dumps({"diagnostics": rows})
+
+
+def failed(stdout: str, stderr: str = "") -> str:
+    return f"\n code: 255\n stdout: {stdout}\n stderr: {stderr}"
+
+
+def row(severity: str, message: str) -> dict[str, str]:
+    return {"severity": severity, "message": f"<{{%reset%}}>{message}<{{%reset%}}>\n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (failed(told(row("warning", "w"), row("error", "no region"))), "no region"),
+        (
+            failed(told(row("error", "a"), row("error", "a"), row("error", "b"))),
+            "a\nb",
+        ),
+        (
+            failed(told(row("error", "preview failed")), "error: it ended"),
+            "it ended",
+        ),
+        (failed("{}", "error: no stack"), "no stack"),
+        (failed("{not json", "error: no stack"), "no stack"),
+        (failed("", "error: no stack"), "no stack"),
+    ],
+)
+def test_the_errors_of_the_engine_are_the_cause(text: str, found: str) -> None:
+    assert causes(text) == found
