@@ -7,7 +7,7 @@ import pytest
 from infra.engine.state_problems import causes
 
 
-def told(*rows: dict[str, str]) -> str:
+def reported(*rows: dict[str, str]) -> str:
     return json.dumps({"diagnostics": rows})
 
 
@@ -22,13 +22,13 @@ def row(severity: str, message: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        (failed(told(row("warning", "w"), row("error", "no region"))), "no region"),
+        (failed(reported(row("warning", "w"), row("error", "no region"))), "no region"),
         (
-            failed(told(row("error", "a"), row("error", "a"), row("error", "b"))),
+            failed(reported(row("error", "a"), row("error", "a"), row("error", "b"))),
             "a\nb",
         ),
         (
-            failed(told(row("error", "preview failed")), "error: it ended"),
+            failed(reported(row("error", "preview failed")), "error: it ended"),
             "it ended",
         ),
         (failed("{}", "error: no stack"), "no stack"),
