@@ -178,10 +178,10 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         """Report the version that the installed SDK requires."""
         return plugin_pb2.PluginInfo(version=self._cloud.version)
 
-    @_guarded
     def GetSchema(self, request: pb.GetSchemaRequest, context: ServicerContext) -> pb.GetSchemaResponse:
         """Not implemented: the emulation reads the SDK's type hints and has no package schema."""
-        context.abort(grpc.StatusCode.UNIMPLEMENTED, "an emulated provider has no package schema")
+        text = "an emulated provider has no package schema; `pulumi import` needs --generate-code=false here"
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, text)
 
     @_guarded
     def CheckConfig(self, request: pb.CheckRequest, context: ServicerContext) -> pb.CheckResponse:
