@@ -1,4 +1,4 @@
-"""Hooks of every test process: garbage collection, and the order and workers of files."""
+"""Hooks of every test process: garbage collection, and the order of files."""
 
 import atexit
 import gc
@@ -7,8 +7,6 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-
-from tests.scheduling import Files
 
 # With the SDKs of clouds a process is large: at Python's own threshold, 700, tests that compose stacks spent
 # a third of their processor time looking for garbage.
@@ -31,12 +29,6 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.set_threshold(_NEW_OBJECTS)
         gc.enable()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Files | None:
-    """Distribute files; other ways of distribution are those of xdist."""
-    return Files(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,7 +11,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 class Outcomes:
-    """Collects reports in the process that gets all of them; workers of xdist send theirs there."""
+    """Collects reports in the process that gets all of them; forked workers send theirs there."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -25,7 +25,7 @@ class Outcomes:
             self._write(report, "passed", "")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Record a file that cannot be imported: under xdist, the exit code is that of a failed test."""
+        """Record a file that cannot be imported: the run is not complete."""
         if report.failed:
             self._write(report, "broken", str(report.longrepr)[-2000:])
 
@@ -39,5 +39,5 @@ class Outcomes:
 
 def pytest_configure(config: pytest.Config) -> None:
     file: Path | None = config.getoption("--outcomes")
-    if file is not None and not hasattr(config, "workerinput"):
+    if file is not None:
         config.pluginmanager.register(Outcomes(file), "outcomes")

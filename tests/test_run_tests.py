@@ -47,7 +47,7 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captur
     monkeypatch.setattr(run_tests, "ROOT", tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(repository))
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin")
+    monkeypatch.delenv("PYTEST_PLUGINS", raising=False)
 
     def run(text: str, *arguments: str) -> tuple[int, list[str]]:
         (tmp_path / "test_suite.py").write_text(text)
@@ -85,12 +85,12 @@ def test_a_test_that_fails_by_chance_is_reported_and_up_to_three_are_forgiven(
     assert all({"date", "test", "race", "reason"} <= line.keys() for line in written)
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["without xdist", "with xdist"])
+@pytest.mark.parametrize("workers", [(), ("--processes", "1")], ids=["one process", "forked"])
 def test_a_file_that_cannot_be_collected_fails_the_run(runner: Runner, workers: tuple[str, ...]) -> None:
     assert runner("import a_module_that_does_not_exist\n", *workers)[0] == 1
 
 
 def test_a_test_that_ends_its_worker_is_not_forgiven(runner: Runner) -> None:
-    code, lines = runner(SUITE, "-k", "process or passes", "-n", "1")
+    code, lines = runner(SUITE, "-k", "process or passes", "--processes", "1")
     assert code == 1
     assert any(line.startswith("FLAKY ") and line.split()[1].endswith("process") for line in lines)

@@ -23,9 +23,8 @@ ALLOWED = 3
 # More failures than this are a defect, not chance: running them again would only take time.
 MOST_RUN_AGAIN = 20
 # Four workers on two processors, because tests wait for servers to start; two of them have all tests of
-# control planes, which mostly wait (tests/scheduling.py). The order of files is that of tests/conftest.py: a
-# long file has few tests, in order of their number it would come last.
-WORKERS = ("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder")
+# control planes, which mostly wait (tests/workers.py). The order of files is that of tests/conftest.py.
+WORKERS = ("--processes", "4")
 # With so many processes, a program in Go that uses one processor costs a fifth less than one that looks for
 # work on all; so does one that collects garbage a quarter as often. Small models on one thread cost a third.
 FRUGAL = {"OMP_NUM_THREADS": "1", "GOMAXPROCS": "1", "GOGC": "400"}
@@ -47,7 +46,10 @@ FAST = (
     "test_structure.py",
 )
 PHASES: Mapping[str, tuple[Sequence[str], Mapping[str, str]]] = {
-    "fast": (("-q", "-n", "2", "-m", "not alone and not more", *(f"tests/{path}" for path in FAST)), FRUGAL),
+    "fast": (
+        ("-q", "--processes", "2", "-m", "not alone and not more", *(f"tests/{path}" for path in FAST)),
+        FRUGAL,
+    ),
     "unit": ((*WORKERS, "-m", "not alone and not more"), FRUGAL),
     "alone": (("-m", "alone and not more", *(f"tests/{folder}" for folder in ALONE)), {}),
     "more": ((*WORKERS, "-m", "more and not alone"), FRUGAL),
@@ -84,8 +86,9 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> Result:
     """Run pytest once. Output goes to the terminal."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "outcomes.jsonl")
+        plugins = ("-p", "tests.outcomes", "-p", "tests.workers")
         own = (f"--rootdir={ROOT}", f"--config-file={ROOT / 'pyproject.toml'}", f"--outcomes={log}")
-        command = [sys.executable, "-m", "pytest", "-p", "tests.outcomes", *own, *arguments]
+        command = [sys.executable, "-m", "pytest", *plugins, *own, *arguments]
         code = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=False).returncode
         lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     seen = [json.loads(line) for line in lines]
@@ -100,7 +103,7 @@ def run_again(failed: Mapping[str, Mapping[str, Any]]) -> list[str]:
     if not 0 < len(failed) <= MOST_RUN_AGAIN:
         return []
     print(f"\nRunning {len(failed)} failed test(s) once more, alone", flush=True)  # noqa: T201
-    again = run(["-n", "0", *failed], {})
+    again = run([*failed], {})
     return [name for name in failed if again.complete and name in again.passed - again.failed.keys()]
 
 

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.race
 POINTS, SEED = 12, 7
 
 
-@pytest.mark.xdist_group("engine")
 def test_nothing_is_lost_and_nothing_is_doubled(tmp_path: Path, rehearsal: Rehearsal) -> None:
     stage = Stage(tmp_path, rehearsal)
     stage.prepare()
@@ -21,7 +20,6 @@ def test_nothing_is_lost_and_nothing_is_doubled(tmp_path: Path, rehearsal: Rehea
     assert len(stage.kills) == POINTS
 
 
-@pytest.mark.xdist_group("engine")
 def test_the_check_sees_an_orphan(tmp_path: Path, rehearsal: Rehearsal) -> None:
     """Without recovery, a create that is never asked for again stays behind."""
     stage = Stage(tmp_path, rehearsal)
