@@ -7,8 +7,10 @@ from components.kubernetes.monitoring.names import PROMETHEUS_URL
 from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import GPU
+from infra.cost.rates import gpu_shares
 from infra.naming import flavor_name, team_namespace
 from infra.stackspec import StackSpec
+from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.stack import TeamSpec
 from stacks.parts import Cluster, Pools, Tracking
 
@@ -17,14 +19,24 @@ VALIDATION = "(validation)"
 
 
 def gpu_ledger(
-    spec: StackSpec, cluster: Cluster, pools: Pools, queueing: Queueing, tracking: Tracking, *, measured: bool
+    spec: StackSpec,
+    layout: ClusterLayout,
+    *,
+    cluster: Cluster,
+    pools: Pools,
+    queueing: Queueing,
+    tracking: Tracking,
 ) -> GpuLedger:
     """Declare the ledger, after the namespaces with its data."""
     teams = [_team(team) for team in spec.teams]
     if spec.smoke.enabled:
         teams.append({"name": VALIDATION, "namespace": GATE_NAMESPACE})
-    args: GpuLedgerArgs = {"teams": teams, "prices": _prices(pools), "image": tracking.image}
-    if measured:
+    counts = {flavor_name(pool.name): gpu_shares(spec, pool) for pool in layout.pools}
+    shares = {name: count for name, count in counts.items() if count > 1}
+    args: GpuLedgerArgs = {"teams": teams, "prices": _prices(pools, shares), "image": tracking.image}
+    if shares:
+        args["shares"] = shares
+    if layout.monitoring.kind == "in_cluster":
         args["prometheus"] = PROMETHEUS_URL
     return GpuLedger(f"{spec.name}-ledger", args, cluster.after(queueing))
 
@@ -53,13 +65,13 @@ def _team(team: TeamSpec) -> LedgerTeamArgs:
     return {**made, "budget": budget}
 
 
-def _prices(pools: Pools) -> Mapping[str, Mapping[str, float]]:
-    """The expected price of a node divided by its allocatable GPUs, including shared ones.
+def _prices(pools: Pools, shares: Mapping[str, int]) -> Mapping[str, Mapping[str, float]]:
+    """The expected price of a node divided by its GPUs that pods can have.
 
     For reserved nodes, it is the price whether or not they run. Pools without a price are left out.
     """
     return {
-        flavor_name(name): {GPU: pool.usd_per_hour / pool.offer["gpus"]}
+        flavor_name(name): {GPU: pool.usd_per_hour / pool.offer["gpus"] * shares.get(flavor_name(name), 1)}
         for name, pool in pools.by_name.items()
         if pool.offer["gpus"] and pool.usd_per_hour is not None
     }

@@ -27,6 +27,8 @@ def flavor_of(
         "preference": pool.preference,
         "own_queue": pool.own_queue,
     }
+    if pool.teams is not None:
+        made["teams"] = pool.teams
     if isinstance(pool.purchase, Reserved | CapacityBlock):
         made["usd_per_hour"] = 0.0  # paid whether a node runs or not
     elif usd_per_hour is not None:

@@ -9,8 +9,10 @@ any more. All times are whole seconds since 1970 as Kueue and the API server wro
 import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
+from agents.gpu_ledger.units import share
 from agents.shared.times import seconds
 from infra.quantity import parse
 
@@ -35,7 +37,11 @@ _RECLAIMS = "kueue-reclaimable-pods"
 
 Object = Mapping[str, Any]
 Shares = Mapping[tuple[str, str], int]
-"""Devices by pool (Kueue's flavor) and resource."""
+"""Devices by pool (Kueue's flavor) and resource, where a share of a GPU has its own name (`units`)."""
+Parts = Mapping[str, int]
+"""Shares of each GPU, by pool (Kueue's flavor); pools with whole GPUs are left out."""
+WHOLE: Parts = MappingProxyType({})
+"""All GPUs are whole."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +86,11 @@ class Seen:
         return None if self.limit_s is None else max(0, self.limit_s - self.past_s)
 
 
-def seen(workload: Object) -> Seen | None:
-    """The state of a Workload; None for one that is only the parent of others."""
+def seen(workload: Object, parts: Parts = WHOLE) -> Seen | None:
+    """The state of a Workload; None for one that is only the parent of others.
+
+    `parts`: shares of each GPU in pools where pods share them.
+    """
     metadata, spec = workload["metadata"], workload.get("spec") or {}
     labels, status = metadata.get("labels") or {}, workload.get("status") or {}
     if labels.get(_PARENT) == "true":
@@ -103,8 +112,8 @@ def seen(workload: Object) -> Seen | None:
         finished=_since(conditions, "Finished", "True"),
         ready=_since(conditions, "PodsReady", "True"),
         unready=_since(conditions, "PodsReady", "False"),
-        asked=_assigned(status, {}, {}) if "admission" in status else _requested(spec),
-        shares=_assigned(status, counts, done),
+        asked=_assigned(status, {}, {}, parts) if "admission" in status else _requested(spec),
+        shares=_assigned(status, counts, done, parts),
         done=sum(done.values()),
         changed=_changed(metadata),
         past_s=int(status.get("accumulatedPastExecutionTimeSeconds") or 0),
@@ -145,7 +154,7 @@ def _since(conditions: Mapping[str, Object], kind: str, status: str) -> int | No
     return seconds(row["lastTransitionTime"]) if row and row["status"] == status else None
 
 
-def _assigned(status: Object, counts: Mapping[str, int], done: Mapping[str, int]) -> Shares:
+def _assigned(status: Object, counts: Mapping[str, int], done: Mapping[str, int], parts: Parts) -> Shares:
     """Devices that Kueue counts for a Workload; `resourceUsage` is of all pods, as at admission.
 
     Kueue counts the admitted pods or, where these are fewer, those of `counts` (the current spec, which an
@@ -159,7 +168,8 @@ def _assigned(status: Object, counts: Mapping[str, int], done: Mapping[str, int]
         for resource, amount in (row.get("resourceUsage") or {}).items():
             devices = int(parse(amount)) * left // pods if pods else 0
             if resource.startswith(DEVICES) and devices:
-                key = ((row.get("flavors") or {}).get(resource, UNKNOWN_POOL), resource)
+                pool = (row.get("flavors") or {}).get(resource, UNKNOWN_POOL)
+                key = (pool, share(resource, parts.get(pool, 1)))
                 found[key] = found.get(key, 0) + devices
     return found
 

@@ -12,6 +12,7 @@ from agents.gpu_ledger.archive import Archive, ArchivePart, compressed
 from agents.gpu_ledger.attempts import month_end
 from agents.gpu_ledger.entries import Note
 from agents.gpu_ledger.ledger import TeamBook
+from agents.gpu_ledger.sharing import NONE_SHARED, SharedPools
 from agents.shared.api_server import ApiServer, ApiServerError
 from agents.shared.times import stamp
 
@@ -36,8 +37,8 @@ class BookStore:
     Every method raises ApiServerError and OSError as `ApiServer` does.
     """
 
-    def __init__(self, server: ApiServer) -> None:
-        self._server = server
+    def __init__(self, server: ApiServer, shared: SharedPools = NONE_SHARED) -> None:
+        self._server, self._shared = server, shared
         self._versions: dict[str, str] = {}
         self._reserved: set[tuple[str, str]] = set()
 
@@ -48,7 +49,9 @@ class BookStore:
             self._versions.pop(namespace, None)
             return TeamBook(team, now)
         self._versions[namespace] = found["metadata"]["resourceVersion"]
-        return book_text.parse(text_of(found))
+        book = book_text.parse(text_of(found))
+        self._shared.renew(book)
+        return book
 
     def write(self, namespace: str, book: TeamBook) -> int:
         """Store a book; returns its size in bytes. Raises ChangedError when another process wrote it."""
@@ -82,7 +85,7 @@ class BookStore:
         for month in sorted({row.day[:7] for row in past.rows} | {row[0][:7] for row in past.uncertain}):
             number = book.archived.get(month, 0)
             found = self._get(namespace, f"{NAME}-{month}")
-            base = _base(found, book, month, number)
+            base = self._base(found, book, month, number)
             made = Archive(book.team, number + 1, base, past.of(month), book.terms, book.begun)
             body = _config_map(f"{NAME}-{month}", namespace, made.content())
             if found is None:
@@ -110,6 +113,20 @@ class BookStore:
             self._reserved.add((namespace, month))
         return bool(months)
 
+    def _base(self, found: Mapping[str, Any] | None, book: TeamBook, month: str, number: int) -> ArchivePart:
+        """The archived rows that the book lists. A deleted archive is noted; another one is left as it is."""
+        old = Archive.parse(text_of(found)) if found else None
+        if not number:
+            # A crash before the book was written leaves one, which is made again. Where the book was deleted,
+            # and began anew, the archives of the old one are all that is left of it.
+            if old and old.number and old.begun not in (0, book.begun):
+                raise ValueError(f"{NAME}-{month} is of a book that was deleted: rename it")
+            return ArchivePart()
+        if old is None:
+            book.note(Note(book.seen, "lost", f"{NAME}-{month}", "the archive was deleted"))
+            return ArchivePart()
+        return self._shared.archived(old.at(number), old.terms)
+
     def _get(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         status, found = self._server.ask("GET", _path(namespace, name))
         if status == _MISSING:
@@ -131,21 +148,6 @@ def text_of(config_map: Mapping[str, Any]) -> str:
     if plain is None:
         raise ValueError(f"has no key {KEY}")
     return str(plain)
-
-
-def _base(found: Mapping[str, Any] | None, book: TeamBook, month: str, number: int) -> ArchivePart:
-    """The archived rows that the book lists. A deleted archive is noted; another one is left as it is."""
-    old = Archive.parse(text_of(found)) if found else None
-    if not number:
-        # A crash before the book was written leaves one, which is made again. Where the book was deleted,
-        # and began anew, the archives of the old one are all that is left of it.
-        if old and old.number and old.begun not in (0, book.begun):
-            raise ValueError(f"{NAME}-{month} is of a book that was deleted: rename it")
-        return ArchivePart()
-    if old is None:
-        book.note(Note(book.seen, "lost", f"{NAME}-{month}", "the archive was deleted"))
-        return ArchivePart()
-    return old.at(number)
 
 
 def _config_map(name: str, namespace: str, content: bytes) -> dict[str, Any]:

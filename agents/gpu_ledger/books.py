@@ -12,6 +12,7 @@ from agents.gpu_ledger.book_store import BookStore, ChangedError
 from agents.gpu_ledger.entries import Note
 from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.metrics import Counters, Sample
+from agents.gpu_ledger.sharing import NONE_SHARED, SharedPools
 from agents.shared.api_server import UNREADABLE, ApiServer, ApiServerError
 
 # Intervals of writing a changed book and one that only advanced. The first change after a while is written at
@@ -30,10 +31,15 @@ class Books:
     """The books that could be read, by namespace."""
 
     def __init__(
-        self, server: ApiServer, teams: Mapping[str, str], counters: Counters, log: Callable[[str], None]
+        self,
+        server: ApiServer,
+        teams: Mapping[str, str],
+        counters: Counters,
+        log: Callable[[str], None],
+        shared: SharedPools = NONE_SHARED,
     ) -> None:
         self._teams, self._counters, self._log = teams, counters, log
-        self._store = BookStore(server)
+        self._store = BookStore(server, shared)
         self.loaded: dict[str, TeamBook] = {}
         self._changed: set[str] = set()
         self._noted: dict[str, int] = {}
@@ -162,5 +168,6 @@ class Books:
 
 
 def terms(config: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
-    """Prices and budget of a team in the configuration."""
-    return {"prices": config["prices"], "budget": config["budgets"].get(namespace)}
+    """Prices, shares of GPUs, and budget of a team in the configuration."""
+    shared = SharedPools.of(config)
+    return {**vars(shared), "budget": config["budgets"].get(namespace)}

@@ -12,7 +12,7 @@ from typing import Any
 
 from agents.gpu_ledger.attempts import Shares, month_end
 from agents.gpu_ledger.ledger import TeamBook
-from agents.gpu_ledger.price import HOUR, Prices, usd, usd_of
+from agents.gpu_ledger.price import Prices, gpu_hours, usd, usd_of
 from agents.shared.times import stamp
 
 LIMIT_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
@@ -108,7 +108,9 @@ def uses(
     reserved = [(*key, float(n * s)) for shares, s in coming if s is not None for key, n in shares.items()]
     found = []
     if budget.gpu_hours is not None:
-        hours, coming_hours = (sum(amount for *_, amount in part) / HOUR for part in (rows, reserved))
+        hours, coming_hours = (
+            sum(gpu_hours(resource, amount) for _, resource, amount in part) for part in (rows, reserved)
+        )
         found.append(LimitUse("gpu_hours", budget.gpu_hours, hours, coming_hours))
     if budget.usd is not None:
         used, unknown = usd_of(prices, rows)
@@ -159,7 +161,7 @@ def _short(asked: JobRequest, use: LimitUse, prices: Prices, now: int) -> str:
 def _worst(shares: Shares, unit: str, seconds: int, prices: Prices) -> float | None:
     """The highest cost of devices in `seconds`; None where the price of one is unknown."""
     if unit == "gpu_hours":
-        return sum(shares.values()) * seconds / HOUR
+        return sum(gpu_hours(resource, n * seconds) for (_, resource), n in shares.items())
     costs = [usd(prices, pool, resource, n * seconds) for (pool, resource), n in shares.items()]
     return None if None in costs else sum(cost for cost in costs if cost is not None)
 

@@ -22,6 +22,7 @@ from agents.gpu_ledger.budget import GpuBudget
 from agents.gpu_ledger.decisions import BudgetTeam, Decisions
 from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.price import Prices
+from agents.gpu_ledger.sharing import SharedPools
 from agents.gpu_ledger.usage import GpuUsage
 from agents.queued_jobs.reports import Reports
 from agents.queued_jobs.retries import Retries
@@ -53,12 +54,13 @@ class Collector:
     def __init__(self, server: ApiServer, config: Object, log: Callable[[str], None] = say) -> None:
         self._server, self._log, self._config = server, log, config
         self._complained = ""
+        self._shared = SharedPools.of(config)
         self._prices: Prices = config["prices"]
         budgets = {name: GpuBudget.parse(row) for name, row in config["budgets"].items()}
         self._counters = metrics.Counters(self._prices)
-        self._books = Books(server, config["teams"], self._counters, log)
+        self._books = Books(server, config["teams"], self._counters, log, self._shared)
         self._decisions = {
-            name: Decisions(server, BudgetTeam(name, budget), self._prices)
+            name: Decisions(server, BudgetTeam(name, budget), self._prices, self._shared.parts)
             for name, budget in budgets.items()
             if name in config["teams"]
         }
@@ -243,7 +245,7 @@ class Collector:
     def _observe(self, book: TeamBook, workload: Object, now: int, *, watched: bool) -> Seen | None:
         """Book the state of a Workload; None where there is nothing to book."""
         try:
-            state = seen(workload)
+            state = seen(workload, self._shared.parts)
         except UNREADABLE:
             # A release that can read it books it.
             if book.unreadable(workload["metadata"]["uid"]):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.gpu_ledger import check
-from agents.gpu_ledger.attempts import Seen, seen
+from agents.gpu_ledger.attempts import WHOLE, Parts, Seen, seen
 from agents.gpu_ledger.budget import BudgetVerdict, GpuBudget, JobRequest, LimitUse, judge, uses
 from agents.gpu_ledger.entries import Note
 from agents.gpu_ledger.ledger import TeamBook
@@ -38,8 +38,8 @@ class BudgetTeam:
 class Decisions:
     """The decisions on the Workloads of one team."""
 
-    def __init__(self, server: ApiServer, team: BudgetTeam, prices: Prices) -> None:
-        self._server, self._team, self._prices = server, team, prices
+    def __init__(self, server: ApiServer, team: BudgetTeam, prices: Prices, parts: Parts = WHOLE) -> None:
+        self._server, self._team, self._prices, self._parts = server, team, prices, parts
         self._workloads: dict[str, Object] = {}
         """Workloads that request, wait or were admitted, by UID."""
         self._sent_back: dict[str, JobRequest] = {}
@@ -52,13 +52,13 @@ class Decisions:
     def uses(self, book: TeamBook, now: int, called: Iterable[JobRequest] = ()) -> list[LimitUse]:
         """The use of the team's budget, as if the jobs `called` were admitted, too."""
         promised = [one for one in self._workloads.values() if check.promised(one)]
-        let_in = [_asked(one, state) for one in promised if (state := seen(one))]
+        let_in = [_asked(one, state) for one in promised if (state := seen(one, self._parts))]
         return uses(self._team.budget, book, [*let_in, *called], self._prices, now)
 
     def observe(self, workload: Object, book: TeamBook, now: int) -> None:
         """Handle the current state of a Workload; decide where it requests that."""
         uid = workload["metadata"]["uid"]
-        state = seen(workload) if self._team.budget.stop else None
+        state = seen(workload, self._parts) if self._team.budget.stop else None
         if state is None or state.finished is not None:
             self.gone(uid)
             return

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from agents.gpu_ledger.budget import LimitUse
 from agents.gpu_ledger.ledger import TeamBook
-from agents.gpu_ledger.price import HOUR, Prices, usd
+from agents.gpu_ledger.price import Prices, gpu_hours, usd
 from agents.shared import exposition
 from agents.shared.exposition import PrometheusMetric
 
@@ -18,7 +18,7 @@ Sample = tuple[str, Labels, float]
 _HELP = {
     "trainstack_gpu_hours_total": (
         "counter",
-        "Device-hours: held (admitted), and of these running (pods ready).",
+        "GPU-hours (a share counts as its part): held (admitted), and of these running (pods ready).",
     ),
     "trainstack_gpu_use_hours_total": (
         "counter",
@@ -108,16 +108,19 @@ class Counters:
             where = {"team": team, "project": row.project, "pool": row.pool}
             for state, amount in (("held", row.held_s), ("running", row.running_s)):
                 of = {**where, "resource": row.resource, "state": state}
-                count("trainstack_gpu_hours_total", amount / HOUR, **of)
+                count("trainstack_gpu_hours_total", gpu_hours(row.resource, amount), **of)
             for state, amount in (("used", row.used_s), ("idle", row.idle_s)):
-                count("trainstack_gpu_use_hours_total", amount / HOUR, **where, state=state)
+                hours = gpu_hours(row.resource, amount)
+                count("trainstack_gpu_use_hours_total", hours, **where, state=state)
             cost = usd(self._prices, row.pool, row.resource, row.held_s)
             if cost is None:
-                count("trainstack_ledger_unpriced_hours_total", row.held_s / HOUR, team=team, pool=row.pool)
+                held = gpu_hours(row.resource, row.held_s)
+                count("trainstack_ledger_unpriced_hours_total", held, team=team, pool=row.pool)
             else:
                 count("trainstack_gpu_cost_usd_total", cost, **where)
-        for (_, pool, _), amount in book.uncertain.items():
-            count("trainstack_ledger_uncertain_hours_total", amount / HOUR, team=team, pool=pool)
+        for (_, pool, resource), amount in book.uncertain.items():
+            hours = gpu_hours(resource, amount)
+            count("trainstack_ledger_uncertain_hours_total", hours, team=team, pool=pool)
         return found
 
 
@@ -137,13 +140,13 @@ def of_use(book: TeamBook, month: str) -> Iterator[Sample]:
 
     No counter: hours are unknown until their figures come.
     """
-    sums: dict[tuple[str, str], int] = {}
+    sums: dict[tuple[str, str], float] = {}
     for row in book.of_month(month):
         where = row.project, row.pool
-        sums[where] = sums.get(where, 0) + row.unknown_s
-    for (project, pool), unknown_s in sums.items():
+        sums[where] = sums.get(where, 0.0) + gpu_hours(row.resource, row.unknown_s)
+    for (project, pool), hours in sums.items():
         labels = (("team", book.team), ("project", project), ("pool", pool))
-        yield "trainstack_gpu_unknown_hours", labels, unknown_s / HOUR
+        yield "trainstack_gpu_unknown_hours", labels, hours
     yield "trainstack_ledger_measured_timestamp_seconds", (("team", book.team),), book.measured
 
 

@@ -41,3 +41,9 @@ def node_rate(spec: StackSpec, pool: PoolSpec, market: Market = "own") -> NodeRa
 def node_gpus(spec: StackSpec, pool: PoolSpec) -> int:
     """`nvidia.com/gpu` of a node of a pool, parts of shared GPUs included; 0 for machines without GPUs."""
     return _OF_CLOUD[spec.cloud].node_gpus(spec, pool)
+
+
+def gpu_shares(spec: StackSpec, pool: PoolSpec) -> int:
+    """Shares of each GPU of a pool: pods that take turns, or partitions; 1 for whole GPUs and without any."""
+    whole = spec.model_copy(update={"on": spec.on.model_copy(update={"pools": {}})})
+    return node_gpus(spec, pool) // max(1, node_gpus(whole, pool)) or 1

@@ -123,6 +123,9 @@ def _pool_problems(spec: StackSpec, pools: Sequence[PoolSpec]) -> Iterator[Probl
         if pool.hours is not None:
             rule = "hours of a pool are not supported with Slurm"
             yield Problem(f"{path}.hours", pool.hours.start, rule, _HOURS_FIX, code="slurm-hours-unsupported")
+        if pool.teams is not None:
+            rule, fix = "pools of some teams are not supported with Slurm", "Leave it out, and use quotas."
+            yield Problem(f"{path}.teams", [*pool.teams], rule, fix, code="slurm-teams-unsupported")
 
 
 def _team_problems(spec: StackSpec, pools: Sequence[PoolSpec]) -> Iterator[Problem]:

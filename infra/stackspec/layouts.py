@@ -44,8 +44,7 @@ class PoolSpec(Model):
     """Name of the pool; also the Kueue flavor and the node label `trainstack.dev/pool`."""
 
     machine: str
-    """Machine type, such as `p4d.24xlarge`; without an accelerator, such as `m6i.4xlarge`, for jobs that need
-    none."""
+    """Machine type, such as `p4d.24xlarge`; without accelerators, such as `m6i.4xlarge`."""
 
     purpose: Literal["training", "fine_tuning", "interactive", "data"]
     """Purpose of the pool; GPUs of interactive pools may be shared, `data` pools have no GPUs."""
@@ -78,6 +77,9 @@ class PoolSpec(Model):
     own_queue: bool = False
     """Whether jobs use the pool only through its own queue, and never as overflow of other pools: for
     expensive machines. A job selects it by the label `kueue.x-k8s.io/queue-name`."""
+
+    teams: Annotated[tuple[str, ...] | None, Field(min_length=1)] = None
+    """Teams with a queue for the pool; null: all. Needs `own_queue`."""
 
     hours: HoursSpec | None = None
     """Hours in which some priority classes may use the pool; null: no restriction. Needs `own_queue`."""

@@ -102,7 +102,8 @@ class TeamSpec(Model):
     none. Pools without a price are excluded."""
 
     monthly_gpu_hours: MonthlyGpuHours | None = None
-    """Budget of allocated GPU-hours in a calendar month (UTC); null: none."""
+    """Budget of allocated GPU-hours in a calendar month (UTC), in which a share of a GPU counts as its part;
+    null: none."""
 
     over_budget: OverBudget = "warn"
     """`stop`: jobs that could exceed the rest of the budget wait; running jobs continue. `warn`: alerts at

@@ -52,7 +52,7 @@ def one_cluster(
         )
     idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)
-    gpu_ledger(spec, cluster, pools, queueing, tracking, measured=layout.monitoring.kind == "in_cluster")
+    gpu_ledger(spec, layout, cluster=cluster, pools=pools, queueing=queueing, tracking=tracking)
     budget = cloud.budget()
     smoke: Sequence[Mapping[str, Any]] = ()
     if spec.smoke.enabled:

@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from infra.cost.rates import Market, node_gpus, node_rate
+from infra.cost.rates import Market, gpu_shares, node_gpus, node_rate
 from infra.cost.tariff import paid_nodes
 from infra.errors import Problem, UserError
 from infra.naming import flavor_name
@@ -78,7 +78,7 @@ def pools(spec: StackSpec, on: datetime.date) -> tuple[PoolCapacity, ...]:
     return tuple(
         _pool(spec, pool, f"layout.pools[{index}]", gpus, on)
         for index, pool in enumerate(layout(spec).pools)
-        if (gpus := node_gpus(spec, pool))
+        if (gpus := node_gpus(spec, pool) // gpu_shares(spec, pool))
     )
 
 

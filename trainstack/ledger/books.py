@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 from agents.gpu_ledger import book_text
 from agents.gpu_ledger.archive import Archive, ArchivePart
 from agents.gpu_ledger.book_store import NAME, text_of
-from agents.gpu_ledger.price import HOUR, usd
+from agents.gpu_ledger.price import gpu_hours, usd
 from agents.gpu_ledger.row import LedgerRow
+from agents.gpu_ledger.sharing import SharedPools
 from agents.shared.api_server import UNREADABLE
 from infra.clouds.kubectl import ApiResponse
 from infra.errors import Problem, UserError
@@ -32,28 +33,28 @@ class Line:
 
     @property
     def held_hours(self) -> float:
-        """Device-hours from admission to the end."""
-        return self.row.held_s / HOUR
+        """GPU-hours from admission to the end; a share of a GPU counts as its part."""
+        return gpu_hours(self.row.resource, self.row.held_s)
 
     @property
     def running_hours(self) -> float:
         """Of these, with all pods ready."""
-        return self.row.running_s / HOUR
+        return gpu_hours(self.row.resource, self.row.running_s)
 
     @property
     def used_hours(self) -> float | None:
         """Held hours in which devices were used; None without utilization data."""
-        return self.row.used_s / HOUR if self.row.measured_s else None
+        return gpu_hours(self.row.resource, self.row.used_s) if self.row.measured_s else None
 
     @property
     def idle_hours(self) -> float | None:
         """Held hours in which devices were idle; None without utilization data."""
-        return self.row.idle_s / HOUR if self.row.measured_s else None
+        return gpu_hours(self.row.resource, self.row.idle_s) if self.row.measured_s else None
 
     @property
     def unknown_hours(self) -> float:
         """Held hours without utilization data."""
-        return self.row.unknown_s / HOUR
+        return gpu_hours(self.row.resource, self.row.unknown_s)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Month:
     namespace: str
     lines: Sequence[Line]
     uncertain_hours: float
-    """Device-hours that may have been held in addition to the lines."""
+    """GPU-hours that may have been held in addition to the lines."""
     begun: int
     """The time from which the book counts, in seconds since 1970."""
     seen: int
@@ -75,7 +76,7 @@ class Month:
 
     @property
     def held_hours(self) -> float:
-        """Device-hours of all lines."""
+        """GPU-hours of all lines."""
         return sum(line.held_hours for line in self.lines)
 
     @property
@@ -111,15 +112,19 @@ def read(ask: Ask, team: str, namespace: str, month: str) -> Month:
             fix = "Restore it from a backup; the other months can be read."
             raise UserError([_problem(namespace, name, "does not exist, and the book lists it", fix)])
         found = _parsed(Archive.parse, archive, namespace, name)
-        part = _parsed(found.at, number, namespace, name).with_(part)
-        # Prices of a month that is over are those of then.
-        terms = terms if stamp(book.seen).startswith(month) else found.terms
+        old = _parsed(found.at, number, namespace, name)
+        if stamp(book.seen).startswith(month):
+            old = SharedPools.of(terms).archived(old, found.terms)
+        else:
+            # Prices of a month that is over are those of then.
+            terms = found.terms
+        part = old.with_(part)
     prices, rows = terms.get("prices") or {}, part.of(month).rows
     return Month(
         team=team,
         namespace=namespace,
         lines=[Line(team, namespace, row, usd(prices, row.pool, row.resource, row.held_s)) for row in rows],
-        uncertain_hours=sum(left for *_, left in part.of(month).uncertain) / HOUR,
+        uncertain_hours=sum(gpu_hours(resource, left) for *_, resource, left in part.of(month).uncertain),
         begun=book.begun,
         seen=book.seen,
         budget=terms.get("budget"),

@@ -89,15 +89,29 @@ lnetctl net show
 
 # By default NVIDIA's runtime gives a container the GPUs that its own `NVIDIA_VISIBLE_DEVICES` names: all of a
 # node, whatever it requested. With shared GPUs those are of others. The runtime reads this file for every
-# container; privileged ones (device plugin, DCGM) may go on naming GPUs. Source: NVIDIA/nvidia-container-
-# toolkit v1.19.1 internal/config/image/cuda_image.go (VisibleDevices), cmd/nvidia-ctk/config. Untested on
-# hardware.
+# container; privileged ones (device plugin, DCGM) may go on naming GPUs. Without success kubelet does not
+# start: cloud-init only logs a script that fails, and the node would offer shares that any container can see.
+# Source: NVIDIA/nvidia-container-toolkit v1.19.1 internal/config/image/cuda_image.go (VisibleDevices),
+# cmd/nvidia-ctk/config. Untested on hardware.
 _GPUS_BY_MOUNT = """\
 #!/usr/bin/env bash
 set -euo pipefail
-nvidia-ctk config --in-place \\
+cat > "${ROOT:-}/etc/systemd/system/trainstack-gpus-by-mount.service" <<'UNIT'
+[Unit]
+Description=GPUs of containers by mounts alone
+Before=kubelet.service
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/bin/nvidia-ctk config --in-place \\
   --set accept-nvidia-visible-devices-envvar-when-unprivileged=false \\
   --set accept-nvidia-visible-devices-as-volume-mounts=true
+StandardError=journal+console
+[Install]
+RequiredBy=kubelet.service
+UNIT
+systemctl daemon-reload
+systemctl enable trainstack-gpus-by-mount.service
 """
 
 # GPUs are cut before kubelet starts, so that no process has them open and the device plugin finds the parts.

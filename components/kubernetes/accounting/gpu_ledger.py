@@ -31,6 +31,8 @@ _PARTS = (
     "metrics",
     "price",
     "row",
+    "sharing",
+    "units",
     "usage",
 )
 _QUEUED = ("reasons", "reports", "retries", "submitted", "turns")
@@ -71,7 +73,7 @@ class BudgetArgs(TypedDict):
     usd: NotRequired[float]
     """US dollars of held device-hours; default: no such limit."""
     gpu_hours: NotRequired[float]
-    """Held device-hours; default: no such limit."""
+    """Held GPU-hours; a share of a GPU counts as its part. Default: no such limit."""
     stop: bool
     """Whether jobs that do not fit wait. The team's queues need the check: `TeamArgs.budgeted`."""
     exempt: Sequence[ExemptionArgs]
@@ -95,7 +97,11 @@ class GpuLedgerArgs(TypedDict):
     teams: Sequence[LedgerTeamArgs]
     """Teams whose hours are counted."""
     prices: Mapping[str, Mapping[str, float]]
-    """US dollars of a device-hour by flavor and resource; flavors without a price are left out."""
+    """US dollars of an hour of a whole device by flavor and resource; flavors without a price are left
+    out."""
+    shares: NotRequired[Mapping[str, int]]
+    """Shares of each GPU by flavor, where pods take turns or have partitions: each counts as that part of a
+    GPU. Default: GPUs are whole."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
     prometheus: NotRequired[str]
@@ -179,6 +185,7 @@ def _config(args: GpuLedgerArgs) -> str:
         "teams": names,
         "budgets": budgets,
         "prices": args["prices"],
+        "parts": args.get("shares", {}),
         "prometheus": args.get("prometheus"),
     }
     return json.dumps(config, sort_keys=True)

@@ -19,6 +19,7 @@ from components.kubernetes.queueing.quotas import (
     Resources,
     TeamArgs,
     allot,
+    may_use,
 )
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE, SAMPLES_QUEUE
 from infra.naming import flavor_name, gate_queue, pool_queue, team_namespace
@@ -31,6 +32,8 @@ GATE_NAMESPACE = "trainstack-smoke"
 TEAM_LABEL = "trainstack.dev/team"
 # Annotation of a team's namespace: the team's own name, which members read there, and cannot change.
 TEAM_NAME = "trainstack.dev/team-name"
+# Annotation of a flavor: namespaces of the teams that its pool is for.
+TEAMS = "trainstack.dev/teams"
 QUEUE_NAME_LABEL, PRIORITY_LABEL = kueue.QUEUE_NAME_LABEL, kueue.PRIORITY_LABEL
 # The taint of every node with GPUs.
 GPU_TAINT = {"key": GPU, "value": "present", "effect": "NoSchedule"}
@@ -97,7 +100,10 @@ def flavors(args: Sequence[FlavorArgs]) -> Iterator[Body]:
             if spec["topologyName"] not in seen:
                 seen.add(spec["topologyName"])
                 yield topology
-        yield _object("ResourceFlavor", {"name": flavor_name(flavor["name"])}, spec)
+        metadata: Body = {"name": flavor_name(flavor["name"])}
+        if "teams" in flavor:
+            metadata["annotations"] = {TEAMS: ",".join(map(team_namespace, flavor["teams"]))}
+        yield _object("ResourceFlavor", metadata, spec)
 
 
 def _topology(levels: Sequence[str]) -> Body:
@@ -124,8 +130,8 @@ def priority_classes() -> Iterator[Body]:
 def queues(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs) -> Iterator[Body]:
     """The cohort, and one ClusterQueue with one LocalQueue for each pool of the gate and for every team.
 
-    A team has one more of both for each flavor with a queue of its own; its weight applies in each
-    separately.
+    A team has one more of both for each flavor with a queue of its own that it may use; its weight applies in
+    each separately.
 
     A queue of the gate owns the quota that the validation of its pool needs, lends it out while none runs,
     and borrows nothing. The validation waits for the jobs of teams that borrowed it, and no more is lent
@@ -139,14 +145,15 @@ def queues(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs
             yield _gate_queue(name, flavor, allotment, drain=gate.get("drain", False))
             yield _local_queue(GATE_NAMESPACE, name, name)
     if gate.get("scheduled", False):
-        yield _schedule_queue(args, allotment)
+        # Validations measure whole GPUs.
+        yield _schedule_queue([flavor for flavor in args if not flavor.get("shared", False)], allotment)
         yield _local_queue(GATE_NAMESPACE, SCHEDULE_QUEUE, SCHEDULE_QUEUE)
     for team in teams:
         namespace = team_namespace(team["name"])
         yield _team_queue(namespace, [flavor for flavor in args if not _alone(flavor)], team, allotment)
         for queue in (DEFAULT_QUEUE, SAMPLES_QUEUE):
             yield _local_queue(namespace, queue, namespace)
-        for flavor in filter(_alone, args):
+        for flavor in (one for one in args if _alone(one) and may_use(one, team)):
             name = pool_queue(team["name"], flavor["name"])
             yield _team_queue(name, [flavor], team, allotment)
             yield _local_queue(namespace, flavor_name(flavor["name"]), name)

@@ -20,6 +20,7 @@ def check(flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateAr
         *kueue.name_problems("teams", [team["name"] for team in teams], team_namespace),
         *(problem for index, flavor in enumerate(flavors) for problem in _flavor_problems(index, flavor)),
         *(problem for index, team in enumerate(teams) for problem in _team_problems(index, team, flavors)),
+        *_use_problems(flavors, teams),
         *_gate_problems(gate, flavors),
         *_promise_problems(flavors, teams, gate),
     ]
@@ -71,6 +72,21 @@ def _team_problems(index: int, team: TeamArgs, flavors: Sequence[FlavorArgs]) ->
         if units < 0:
             rule = "must not be negative"
             yield Problem(f"{path}.gpus.{name}", units, rule, "Give 0 or more.", code="negative-guarantee")
+
+
+def _use_problems(flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs]) -> Iterator[Problem]:
+    names = [team["name"] for team in teams]
+    for index, flavor in enumerate(flavors):
+        path, of = f"flavors[{index}]", flavor.get("teams")
+        if of is None:
+            continue
+        yield from kueue.pool_team_problems(path, of, names, own_queue=flavor.get("own_queue", False))
+        for at, team in enumerate(teams):
+            units = team.get("gpus", {}).get(flavor["name"])
+            if units and team["name"] not in of:
+                rule, fix = "the pool is for other teams", f"Leave it out, or add the team to {path}.teams."
+                where, code = f"teams[{at}].gpus.{flavor['name']}", "guarantee-in-pool-of-others"
+                yield Problem(where, units, rule, fix, against=f"{path}.teams", code=code)
 
 
 def _gate_problems(gate: GateArgs, flavors: Sequence[FlavorArgs]) -> Iterator[Problem]:

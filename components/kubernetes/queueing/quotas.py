@@ -33,6 +33,9 @@ class FlavorArgs(NodeOffer):
     first, then the cheapest."""
     own_queue: NotRequired[bool]
     """Whether jobs get the flavor only through the queue of its name; default False."""
+    teams: NotRequired[Sequence[str]]
+    """Names of the teams with a queue for it, which needs `own_queue`. Default: all. Where pods take turns on
+    its GPUs, naming several states that they share memory and faults."""
     topology: NotRequired[Sequence[str]]
     """Node labels from the widest network layer to the narrowest, for topology-aware placement."""
     provisioning_class: NotRequired[str]
@@ -145,14 +148,26 @@ def _unit(flavor: FlavorArgs) -> str:
     return GPU if flavor["gpus"] else CPU
 
 
+def may_use(flavor: FlavorArgs, team: TeamArgs) -> bool:
+    """Return whether a team has a queue for the flavor."""
+    return team["name"] in flavor.get("teams", [team["name"]])
+
+
 def _units(flavor: FlavorArgs, teams: Sequence[TeamArgs], free: Resources) -> list[int]:
     """Each team's units of the divided resource: its guarantee, else its share of the rest."""
-    promised = [team.get("gpus", {}).get(flavor["name"]) if flavor["gpus"] else None for team in teams]
+    promised = [_promised(flavor, team) for team in teams]
     left = free[_unit(flavor)] - sum(units for units in promised if units is not None)
     by_weight = iter(
         split(left, [team["weight"] for team, units in zip(teams, promised, strict=True) if units is None])
     )
     return [next(by_weight) if units is None else units for units in promised]
+
+
+def _promised(flavor: FlavorArgs, team: TeamArgs) -> int | None:
+    """Units that a team has whatever its weight; None: by weight."""
+    if not may_use(flavor, team):
+        return 0
+    return team.get("gpus", {}).get(flavor["name"]) if flavor["gpus"] else None
 
 
 def _in_proportion(free: Resources, unit: str, units: int) -> Resources:

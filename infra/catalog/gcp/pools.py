@@ -201,6 +201,14 @@ def gpus_of_node(machine: MachineType, *, clients: int | None = None, partition:
     return machine.count * (clients or 1)
 
 
+def share_problems(path: str, shares: int, machine: MachineType, most: int) -> Iterator[Problem]:
+    """A node has no more shares of GPUs than its pods (`most`), of which each may take one."""
+    if shares > most:
+        rule = f"{shares} shares on a node of {machine.name}, of at most {most} pods"
+        fix = f"Use at most {most // machine.count} per GPU, or raise on.pods_per_node (at most 256)."
+        yield Problem(path, shares, rule, fix, against="on.pods_per_node", code="more-shares-than-pods")
+
+
 def layers(machine: str, bought: str) -> tuple[str, ...]:
     """The labels of network layers that nodes have; empty without a source."""
     return NETWORK_LAYERS if machine.startswith(_LAYERED) and bought in PREPAID else ()

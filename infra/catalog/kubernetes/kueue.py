@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from infra.catalog.kubernetes import limits
-from infra.errors import Problem
+from infra.errors import Problem, did_you_mean
 
 HOSTNAME_LABEL, ZONE_LABEL = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 # Kueue gives a job without a queue label the LocalQueue of this name (pkg/controller/constants/constants.go,
@@ -69,6 +69,26 @@ def own_queue_problems(path: str, pools: Sequence[tuple[str, bool]]) -> Iterator
             rule = "is a queue of jobs that select no pool"
             fix = "Choose another name, or no queue of its own."
             yield Problem(f"{path}[{index}].name", name, rule, fix, code="queue-name-reserved")
+
+
+def pool_team_problems(
+    path: str, teams: Sequence[str], known: Sequence[str], *, own_queue: bool
+) -> Iterator[Problem]:
+    """The `teams` that alone may use the pool at `path` are `known`, and have a queue for it."""
+    if not own_queue:
+        rule = "every team may use a pool without a queue of its own"
+        fix = f"Set {path}.own_queue to true, or leave the teams out."
+        against, code = f"{path}.own_queue", "pool-teams-without-own-queue"
+        yield Problem(f"{path}.teams", [*teams], rule, fix, against=against, code=code)
+    for index, name in enumerate(teams):
+        at = f"{path}.teams[{index}]"
+        if name not in known:
+            fix = did_you_mean(name, known, f"Teams are {', '.join(known)}.")
+            yield Problem(at, name, "is not a team of the stack", fix, against="teams", code="unknown-team")
+        elif name in teams[:index]:
+            yield Problem(
+                at, name, "the team is named twice", "Name each team once.", code="team-named-twice"
+            )
 
 
 def topology_problems(path: str, levels: Sequence[str], *, fixed_size: bool) -> Iterator[Problem]:

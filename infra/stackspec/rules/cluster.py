@@ -89,6 +89,24 @@ def _guarantees(team: TeamSpec) -> Iterator[tuple[str, str, int]]:
     yield from (("shares", pool, count) for pool, count in team.shares.items())
 
 
+def teams_of_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
+    """Teams of a pool exist, have a queue for it, and no other team has a guarantee there."""
+    known = [team.name for team in spec.teams]
+    for index, pool in enumerate(layout.pools):
+        if pool.teams is not None:
+            yield from kueue.pool_team_problems(
+                f"layout.pools[{index}]", pool.teams, known, own_queue=pool.own_queue
+            )
+            for at, team in enumerate(spec.teams):
+                for key, name, count in _guarantees(team):
+                    if name == pool.name and team.name not in pool.teams:
+                        path, against = f"teams[{at}].{key}.{name}", f"layout.pools[{index}].teams"
+                        rule = "the pool is for other teams"
+                        fix = f"Leave it out, or add the team to {against}."
+                        code = "guarantee-in-pool-of-others"
+                        yield Problem(path, count, rule, fix, against=against, code=code)
+
+
 def validated_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """The gate runs on pools that exist and are large enough."""
     most = {pool.name: pool.max_nodes for pool in layout.pools}
@@ -253,6 +271,7 @@ RULES: tuple[Rule, ...] = (
     pool_names,
     weights,
     guarantees,
+    teams_of_pools,
     validated_pools,
     alert_routes,
     receivers,

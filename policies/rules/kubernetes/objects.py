@@ -9,6 +9,7 @@ from policies.stack import Stack
 NAMESPACE = "kubernetes:core/v1:Namespace"
 _QUEUES = "kubernetes:kueue.x-k8s.io"
 CLUSTER_QUEUES = (f"{_QUEUES}/v1beta1:ClusterQueue", f"{_QUEUES}/v1beta2:ClusterQueue")
+RESOURCE_FLAVORS = (f"{_QUEUES}/v1beta1:ResourceFlavor", f"{_QUEUES}/v1beta2:ResourceFlavor")
 LOCAL_QUEUES = (f"{_QUEUES}/v1beta1:LocalQueue", f"{_QUEUES}/v1beta2:LocalQueue")
 
 

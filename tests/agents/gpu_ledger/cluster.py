@@ -44,6 +44,8 @@ class Cluster:
         self.requests: list[tuple[str, str]] = []
         self.refuses: Callable[[str, str], int] = lambda method, path: 0
         """Status of an error for a request; 0: none."""
+        self.terms: dict[str, Any] = {"prices": {}}
+        """Prices and shares of GPUs in the configuration."""
         self.gone = False
         """The next watch starts too late."""
 
@@ -128,7 +130,7 @@ class Cluster:
         config = {
             "teams": {name: name for name in self.namespaces},
             "budgets": dict.fromkeys(self.namespaces, given) if budget else {},
-            "prices": {},
+            **self.terms,
             "prometheus": None,
         }
         return Collector(self, config, log)  # type: ignore[arg-type]  # what it uses of the API server

@@ -314,9 +314,8 @@ def machines(
             row["name"], types[row["name"]], row["max_nodes"], labels=labels, taints=taints, block=block
         )
         for body in pool_nodes(pool):
-            amounts = {
-                key: amount for key, amount in body["status"]["capacity"].items() if key != GPU or taints
-            }
+            given = body["status"]["capacity"] | ({GPU: str(row["gpus"])} if row.get("shared") else {})
+            amounts = {key: amount for key, amount in given.items() if key != GPU or taints}
             bodies.append({**body, "status": {"capacity": amounts, "allocatable": amounts}})
     try:
         for body in bodies:

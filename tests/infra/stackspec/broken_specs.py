@@ -3,11 +3,13 @@
 from typing import Any
 
 from tests.infra.stackspec.broken_load_balancers import BROKEN_LOAD_BALANCERS
+from tests.infra.stackspec.broken_pool_teams import BROKEN_POOL_TEAMS
 from tests.infra.stackspec.broken_receivers import BROKEN_RECEIVERS
 
 _ADA = "arn:aws:iam::123456789012:user/ada"
 BROKEN: dict[str, tuple[Any, ...]] = {
     **BROKEN_LOAD_BALANCERS,
+    **BROKEN_POOL_TEAMS,
     **BROKEN_RECEIVERS,
     "efa on a type without it": (
         ("layout", "pools", 0, "machine"),

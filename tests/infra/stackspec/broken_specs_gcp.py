@@ -132,6 +132,12 @@ BROKEN: dict[str, tuple[tuple[str | int, ...], Any, str, str]] = {
         "layout.pools[1].own_queue",
         "sharing-without-own-queue",
     ),
+    "more shares than pods on a node": (
+        ("on", "pools"),
+        {"h100": {"sharing": {"kind": "time_sharing", "clients": 14}}},
+        "on.pools.h100.sharing",
+        "more-shares-than-pods",
+    ),
     "shares of whole": (("teams", 0, "shares"), {"h100": 1}, "teams[0].shares.h100", "shares-of-whole-gpus"),
     "shares of CPUs": (("teams", 0, "shares"), {"cpu": 1}, "teams[0].shares.cpu", "pool-without-gpus"),
     "shares of no pool": (("teams", 0, "shares"), {"b200": 1}, "teams[0].shares.b200", "unknown-pool"),

@@ -15,6 +15,7 @@ _CUSTOM = {
     "kubernetes:karpenter.sh/v1:NodePool": "Cluster",
     f"{_QUEUES}:ClusterQueue": "Cluster",
     f"{_QUEUES}:LocalQueue": "Namespaced",
+    f"{_QUEUES}:ResourceFlavor": "Cluster",
 }
 IMAGE = "docker.io/library/train@sha256:" + "ab" * 32
 GPUS = {"nvidia.com/gpu": "8", "memory": "64Gi"}

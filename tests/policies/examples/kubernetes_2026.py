@@ -1,5 +1,6 @@
 """Examples of rules about what EKS, Kueue and MLflow do since 2026: K8S-08, GPU-10, IAM-08, TRK-06 and on."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,10 @@ _POLICIES = {"team": namespace(), "policy": DENY}
 _TRUST = (
     '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": ["sts:AssumeRole",'
     ' "sts:TagSession"], "Principal": {"Service": "capabilities.eks.amazonaws.com"}}]}'
+)
+_NODES = (
+    '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole",'
+    ' "Principal": {"Service": "ec2.amazonaws.com"}}]}'
 )
 _SECRETS = (
     '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:CreateBucket",'
@@ -122,7 +127,59 @@ def _chart(version: str) -> dict[str, Made]:
     return {"chart": Made("kubernetes:helm.sh/v3:Release", {**props, "namespace": "default"})}
 
 
+_PLUGIN = "nvidia.com/device-plugin.config"
+
+
+def _flavored(*teams: str) -> dict[str, Made]:
+    """A flavor for nodes with the label of a pool, and the queues of teams that use it."""
+    metadata = {"name": "notebooks"}
+    spec = {"nodeLabels": {"pool": "notebooks"}}
+    found = {
+        "flavor": Made(
+            "kubernetes:kueue.x-k8s.io/v1beta2:ResourceFlavor", {"metadata": metadata, "spec": spec}
+        )
+    }
+    quota = {"name": "notebooks", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "8"}]}
+    for team in teams:
+        groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": [quota]}]
+        selector = {"matchLabels": {"team": team}}
+        made = cluster_queue(selector)
+        found[team] = made.but(
+            metadata={"name": team}, spec={"resourceGroups": groups, "namespaceSelector": selector}
+        )
+    return found
+
+
+def _plugin() -> Made:
+    """The configurations of the device plugin, one with turns."""
+    slicing = {"timeSlicing": {"resources": [{"name": "nvidia.com/gpu", "replicas": 4}]}}
+    texts = {"whole": '{"version": "v1"}', "turns": json.dumps({"version": "v1", "sharing": slicing})}
+    return Made(
+        "kubernetes:core/v1:ConfigMap",
+        {"metadata": {"name": "plugin-configs", "namespace": "default"}, "data": texts},
+    )
+
+
+def _eks_pool(config: str) -> dict[str, Made]:
+    props = {
+        "clusterName": "$cluster.name",
+        "nodeRoleArn": "$nodes.arn",
+        "subnetIds": ["$a"],
+        "instanceTypes": ["g6.12xlarge"],
+        "scalingConfig": {"desiredSize": 0, "minSize": 0, "maxSize": 2},
+        "labels": {"pool": "notebooks", _PLUGIN: config},
+    }
+    nodes = Made("aws:iam/role:Role", {"assumeRolePolicy": _NODES})
+    return {**EKS, "nodes": nodes, "plugin": _plugin(), "pool": Made("aws:eks/nodeGroup:NodeGroup", props)}
+
+
 _EXAMPLES = {
+    "MLS-K8S-12": Example(
+        {**_eks_pool("turns"), **_flavored("vision")},
+        {**_eks_pool("turns"), **_flavored("vision", "speech")},
+        at="flavor",
+        path="metadata.name",
+    ),
     "MLS-K8S-11": Example(
         _versions(addonVersion="v1.35.3-eksbuild.2"), _versions(), at="addon", path="addonVersion"
     ),

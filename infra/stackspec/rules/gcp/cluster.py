@@ -186,6 +186,9 @@ def pool_hardware(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterat
             yield from sharing_problems(
                 f"{on}.sharing", extra.sharing.kind, pool.purpose, f"{path}.rdma", rdma=pool.rdma
             )
+            if cloud.pods_per_node is not None:
+                shares = offered_gpus(machine, extra)
+                yield from pools.share_problems(f"{on}.sharing", shares, machine, cloud.pods_per_node)
         if isinstance(extra.sharing, MigSpec):
             yield from pools.partition_problems(f"{on}.sharing.partition", extra.sharing.partition, machine)
 

@@ -60,7 +60,7 @@ _READ: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     ("kubeflow.org", ("v1",), "JAXJob PaddleJob PyTorchJob TFJob XGBoostJob", ""),
     # Of mpi-operator or of training-operator: a cluster has one of them.
     ("kubeflow.org", ("v2beta1", "v1"), "MPIJob", ""),
-    ("kueue.x-k8s.io", ("v1beta2", "v1beta1"), "LocalQueue", "ClusterQueue"),
+    ("kueue.x-k8s.io", ("v1beta2", "v1beta1"), "LocalQueue", "ClusterQueue ResourceFlavor"),
     ("leaderworkerset.x-k8s.io", ("v1",), "LeaderWorkerSet", ""),
     ("monitoring.coreos.com", ("v1",), "PrometheusRule", ""),
     ("ray.io", ("v1",), "RayCluster RayJob RayService", ""),

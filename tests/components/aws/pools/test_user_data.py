@@ -184,13 +184,23 @@ def test_gpus_are_cut_at_every_boot_before_kubelet(
 
 def test_containers_on_nodes_with_shared_gpus_see_what_the_device_plugin_mounts(tmp_path: Path) -> None:
     text = node_user_data(local_nvme=False, with_efa=False, shared=True)
-    stand_in = tmp_path / "nvidia-ctk"
-    stand_in.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/given\n')
+    units = tmp_path / "etc/systemd/system"
+    units.mkdir(parents=True)
+    stand_in = tmp_path / "systemctl"
+    stand_in.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\n')
     stand_in.chmod(0o755)
-    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "ROOT": str(tmp_path)}
     subprocess.run(["bash", "-c", parts(text)["text/x-shellscript"]], env=env, check=True)
-    assert (tmp_path / "given").read_text().split() == [
-        *("config", "--in-place"),
+    assert (tmp_path / "calls").read_text().splitlines() == [
+        "daemon-reload",
+        "enable trainstack-gpus-by-mount.service",
+    ]
+    unit = (units / "trainstack-gpus-by-mount.service").read_text().replace("\\\n", "")
+    # Where it fails, the node does not join.
+    assert "Before=kubelet.service" in unit and "RequiredBy=kubelet.service" in unit
+    (command,) = (line[10:] for line in unit.splitlines() if line.startswith("ExecStart="))
+    assert command.split() == [
+        *("/usr/bin/nvidia-ctk", "config", "--in-place"),
         *("--set", "accept-nvidia-visible-devices-envvar-when-unprivileged=false"),
         *("--set", "accept-nvidia-visible-devices-as-volume-mounts=true"),
     ]

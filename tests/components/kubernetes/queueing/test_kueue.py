@@ -1,5 +1,6 @@
 """The generated Kueue objects, also against the real CustomResourceDefinitions of the pinned version."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -186,6 +187,26 @@ def test_a_flavor_with_a_queue_of_its_own_is_in_no_other_queue_of_a_team() -> No
         "user-queue": "team-research-dev",
         "h100-block": "team-research-dev--h100-block",
     }
+
+
+def test_only_the_teams_of_a_pool_have_a_queue_for_it() -> None:
+    alone: FlavorArgs = {**gpu_flavor("notebooks"), "own_queue": True, "shared": True}
+    shares: FlavorArgs = {**alone, "teams": ["Research & Dev"]}
+    made = bodies([gpu_flavor(), shares])
+    doors = {
+        body["metadata"]["namespace"]
+        for body in made
+        if body["kind"] == "LocalQueue" and body["metadata"]["name"] == "notebooks"
+    }
+    assert doors == {"team-research-dev"}
+    holders = {
+        body["metadata"]["name"]
+        for body in made
+        if body["kind"] == "ClusterQueue" and '"notebooks"' in json.dumps(body)
+    }
+    assert holders == {"team-research-dev--notebooks"}, "scheduled validations measure whole GPUs"
+    flavor = by_name("ResourceFlavor", [gpu_flavor(), shares])["notebooks"]
+    assert flavor["metadata"]["annotations"] == {"trainstack.dev/teams": "team-research-dev"}
 
 
 def test_names_of_queues_stay_labels_however_long_those_of_team_and_pool_are() -> None:

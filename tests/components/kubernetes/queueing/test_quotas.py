@@ -110,6 +110,14 @@ def test_promised_gpus_come_first_and_the_rest_is_shared() -> None:
     assert allotment.shared["a100"][GPU] == 16 - 5 - 4
 
 
+def test_a_pool_of_some_teams_is_divided_among_these() -> None:
+    flavor: FlavorArgs = {**gpu_flavor(), "own_queue": True, "teams": ["research"]}
+    allotment = allot([flavor, cpu_flavor()], teams(research=1, product=3), {"nodes": {}})
+    owned = {name: quota["a100"][GPU] for name, quota in allotment.teams.items()}
+    assert owned == {"research": 32, "product": 0}
+    assert allotment.shared["a100"][GPU] == 0
+
+
 def test_a_gate_that_takes_the_whole_pool_leaves_everything_to_borrowing() -> None:
     allotment = allot([gpu_flavor(nodes=2)], teams(research=1), GATE)
     assert set(allotment.teams["research"]["a100"].values()) == {0}
@@ -149,6 +157,18 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     (
         "flavors[0].topology",
         {"flavors": [{**gpu_flavor(), "topology": ["kubernetes.io/hostname", "a"], "fixed_size": True}]},
+    ),
+    (
+        "teams[1].gpus.a100",
+        {
+            "flavors": [{**gpu_flavor(), "own_queue": True, "teams": ["a"]}, cpu_flavor()],
+            "teams": [{"name": "a", "weight": 1}, {"name": "b", "weight": 1, "gpus": {"a100": 1}}],
+        },
+    ),
+    ("flavors[0].teams", {"flavors": [{**gpu_flavor(), "teams": ["research"]}]}),
+    (
+        "flavors[0].teams[0]",
+        {"flavors": [{**gpu_flavor(), "own_queue": True, "teams": ["reserch"]}, cpu_flavor()]},
     ),
     ("gate.nodes.h100", {"gate": {"nodes": {"a100": 1, "h100": 1}}}),
     ("gate.nodes.a100", {"gate": {"nodes": {"a100": 5}}}),
