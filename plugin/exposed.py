@@ -88,7 +88,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("MlflowLogins", "MlflowSchema", "MlflowServer", "MlflowVisitors"), _INNER),
     **dict.fromkeys(("SharedFolders", "TeamCheckpoints", "TeamClaims", "TeamVolumes"), _VOLUMES),
     "AdmissionPolicies": _SPEC,
-    **dict.fromkeys(("Dispatching", "ManagerAccess"), _CLUSTERS),
+    **dict.fromkeys(("Dispatching", "Fencing", "ManagerAccess"), _CLUSTERS),
 }  # fmt: skip
 """Component that is not in the package -> reason."""
 

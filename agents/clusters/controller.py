@@ -22,7 +22,9 @@ from agents.clusters.dispatch import (
     is_active,
     taints,
 )
-from agents.clusters.renewing import LASTS_S, Renewer, read
+from agents.clusters.leases import LeaseRenewer
+from agents.clusters.renewing import LASTS_S, Renewer
+from agents.clusters.workers import read
 from agents.shared.api_server import ApiServer, ApiServerError, Object, say
 from agents.shared.exposition import PrometheusMetric, Sample, text
 from agents.shared.health import Health
@@ -109,14 +111,15 @@ class Dispatcher:
         say(f"{metadata['namespace']}/{metadata['name']} {words}")
 
 
-def run(dispatcher: Dispatcher, renewer: Renewer, beat: Callable[[], None]) -> None:
-    """Renew tokens and dispatch until the process ends; an error is logged and retried."""
+def run(dispatcher: Dispatcher, renewer: Renewer, leases: LeaseRenewer, beat: Callable[[], None]) -> None:
+    """Renew tokens and leases, and dispatch, until the process ends; an error is logged and retried."""
     version = ""
     while True:
         renewer.renew()
         try:
             before = dispatcher.lost, dispatcher.clusters
             dispatcher.look()
+            leases.renew(dispatcher.lost)
             if not version or before != (dispatcher.lost, dispatcher.clusters):
                 version = dispatcher.review()
             version = dispatcher.watched(version)
@@ -138,6 +141,7 @@ def main() -> int:
     server = ApiServer(asked.account)
     dispatcher = Dispatcher(server)
     renewer = Renewer(server, asked.workers, lasts_s=asked.lasts_s)
+    leases = LeaseRenewer(asked.workers, renewer.tokens)
 
     def metrics() -> str:
         lost = dispatcher.lost
@@ -147,7 +151,7 @@ def main() -> int:
         return text([PrometheusMetric("trainstack_cluster_lost", "gauge", rows, words)])
 
     health = Health(asked.port, metrics, patience_s=90)
-    run(dispatcher, renewer, health.beat)
+    run(dispatcher, renewer, leases, health.beat)
     return 0
 
 

@@ -5,14 +5,11 @@ Kueue connects again when a Secret changes; jobs on the worker are not interrupt
 
 import base64
 import json
-import ssl
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from agents.clusters.logins import aws_token, google_token
+from agents.clusters.workers import Worker, WorkerApi
 from agents.shared.api_server import ApiServer, ApiServerError, say
 
 LASTS_S = 3600
@@ -20,29 +17,6 @@ LASTS_S = 3600
 RETRY_S = 30.0
 _TIMEOUT_S = 30.0
 SECRETS = "kueue-system"
-
-
-@dataclass(frozen=True)
-class Worker:
-    """A worker, and how to log in to it."""
-
-    name: str
-    server: str
-    """Address of its API server."""
-    authority: str
-    """Its authority's certificate, PEM as base64."""
-    namespace: str
-    account: str
-    """The account of which tokens are requested."""
-    cluster: str = ""
-    """Name of the EKS cluster, whose API server accepts an identity of AWS; empty: one of Google Cloud."""
-    region: str = ""
-    """Region of the EKS cluster."""
-
-
-def read(text: str) -> list[Worker]:
-    """Workers from their JSON. Raises ValueError and TypeError."""
-    return [Worker(**row) for row in json.loads(text)]
 
 
 def login(worker: Worker) -> str:
@@ -64,6 +38,8 @@ class Renewer:
     ) -> None:
         self._server, self._workers, self._lasts_s = server, workers, lasts_s
         self._clock, self._token = clock, token
+        self.tokens: dict[str, str] = {}
+        """The latest token by worker."""
         self._due = dict.fromkeys((worker.name for worker in workers), 0.0)
 
     def renew(self) -> None:
@@ -72,7 +48,9 @@ class Renewer:
             if self._due[worker.name] > self._clock():
                 continue
             try:
-                self._write(worker, self._requested(worker))
+                token = self._requested(worker)
+                self.tokens[worker.name] = token
+                self._write(worker, token)
             except (ApiServerError, OSError, LookupError, ValueError) as error:
                 say(f"no new token of cluster {worker.name}: {error}")
                 self._due[worker.name] = self._clock() + min(RETRY_S, self._lasts_s / 4)
@@ -86,15 +64,8 @@ class Renewer:
             "kind": "TokenRequest",
             "spec": {"expirationSeconds": self._lasts_s},
         }
-        headers = {"Authorization": f"Bearer {self._token(worker)}", "Content-Type": "application/json"}
-        data = json.dumps(order).encode()
-        request = urllib.request.Request(worker.server + place, data, headers, method="POST")  # noqa: S310
-        context = ssl.create_default_context(cadata=base64.b64decode(worker.authority).decode())
-        try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S, context=context) as response:  # noqa: S310
-                return str(json.loads(response.read())["status"]["token"])
-        except urllib.error.HTTPError as error:
-            raise ApiServerError(error.code, error.read().decode(errors="replace")[:200]) from error
+        made = WorkerApi(worker, self._token(worker), _TIMEOUT_S).send("POST", place, order)
+        return str(made["status"]["token"])
 
     def _write(self, worker: Worker, token: str) -> None:
         place = f"/api/v1/namespaces/{SECRETS}/secrets"

@@ -20,8 +20,10 @@ PROGRAM = Program(
     "agents.clusters.controller",
     imports=[
         "agents.clusters.dispatch",
+        "agents.clusters.leases",
         "agents.clusters.logins",
         "agents.clusters.renewing",
+        "agents.clusters.workers",
         "agents.shared.exposition",
         "agents.shared.health",
         "agents.shared.kueue",
@@ -38,7 +40,7 @@ RULES = (
 
 
 class WorkerArgs(TypedDict):
-    """A worker, and how the manager logs in to it (`agents.clusters.renewing.Worker`)."""
+    """A worker, and how the manager logs in to it (`agents.clusters.workers.Worker`)."""
 
     name: str
     """Name of the cluster."""

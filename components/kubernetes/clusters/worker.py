@@ -6,12 +6,12 @@ from typing import TypedDict
 import pulumi
 from pulumi_kubernetes import meta, rbac
 
+from agents.clusters import leases
 from components.base import Component, Options
 from components.kubernetes.people import RBAC, SubjectArgs, subjects
 from components.kubernetes.programs.namespace import AccessRule, ProgramNamespace, granted, settled
 
-NAMESPACE = "trainstack-clusters"
-ACCOUNT = "manager"
+NAMESPACE, ACCOUNT = leases.NAMESPACE, "manager"
 _TOKENS = "manager-tokens"
 _JOBS = (("batch", "jobs"), ("jobset.x-k8s.io", "jobsets"), ("trainer.kubeflow.org", "trainjobs"))
 _KUEUE = "kueue.x-k8s.io"
@@ -56,6 +56,15 @@ class ManagerAccess(Component):
         granted(
             f"{name}-jobs", home, WRITES, needs, self.child,
             called="trainstack-manager-jobs", namespaces=args["namespaces"],
+        )  # fmt: skip
+        granted(
+            f"{name}-lease", home,
+            (
+                AccessRule("coordination.k8s.io", ["leases"], ["patch"], [leases.LEASE]),
+                # A request to create has no name yet that a role could compare.
+                AccessRule("coordination.k8s.io", ["leases"], ["create"]),
+            ),
+            needs, self.child, called="trainstack-manager-lease", namespaces=[NAMESPACE],
         )  # fmt: skip
         renews = rbac.v1.Role(
             f"{name}-tokens",

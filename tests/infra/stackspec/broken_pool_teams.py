@@ -15,7 +15,7 @@ BROKEN_POOL_TEAMS: dict[str, tuple[Any, ...]] = {
         "layout.pools[0].teams[0]",
         "unknown-team",
     ),
-    "a pool of nobody": (("layout", "pools", 0, "teams"), [], "layout.pools[0].teams", "too-short"),
+    "a pool without a team": (("layout", "pools", 0, "teams"), [], "layout.pools[0].teams", "too-short"),
     "a pool of a team twice": (
         ("layout", "pools", 0, "teams"),
         ["Research", "Research"],

@@ -8,6 +8,7 @@ import pytest
 
 from components.kubernetes.accounting import gpu_ledger
 from components.kubernetes.capacity import capacity_windows
+from components.kubernetes.clusters import dispatching, fencing
 from components.kubernetes.definitions import install
 from components.kubernetes.definitions.schemas import schemas
 from components.kubernetes.idle import idle_gpus
@@ -21,6 +22,8 @@ DRY_RUN = Program("agents.waiting.dry_run")
 PROGRAMS = [
     gpu_ledger.PROGRAM,
     capacity_windows.PROGRAM,
+    dispatching.PROGRAM,
+    fencing.PROGRAM,
     idle_gpus.PROGRAM,
     stack.ALERT_LOG_PROGRAM,
     stack.LOGIN_PROGRAM,

@@ -1,0 +1,61 @@
+"""Workers of a manager, and requests to their API servers; standard library only."""
+
+import base64
+import http.client
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.shared.api_server import ApiServerError
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A worker, and how to log in to it."""
+
+    name: str
+    server: str
+    """Address of its API server."""
+    authority: str
+    """Its authority's certificate, PEM as base64."""
+    namespace: str
+    account: str
+    """The account of which tokens are requested."""
+    cluster: str = ""
+    """Name of the EKS cluster, whose API server accepts an identity of AWS; empty: one of Google Cloud."""
+    region: str = ""
+    """Region of the EKS cluster."""
+
+
+def read(text: str) -> list[Worker]:
+    """Workers from their JSON. Raises ValueError and TypeError."""
+    return [Worker(**row) for row in json.loads(text)]
+
+
+@dataclass(frozen=True)
+class WorkerApi:
+    """Requests to the API server of a worker, with a bearer token."""
+
+    worker: Worker
+    token: str
+    timeout_s: float
+
+    def send(self, method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The response. Raises ApiServerError and OSError."""
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
+        data, place = json.dumps(body).encode(), self.worker.server + path
+        request = urllib.request.Request(place, data, headers, method=method)  # noqa: S310
+        authority = base64.b64decode(self.worker.authority).decode()
+        context = ssl.create_default_context(cadata=authority)
+        try:
+            with urllib.request.urlopen(request, timeout=self.timeout_s, context=context) as response:  # noqa: S310
+                return dict(json.loads(response.read()))
+        except urllib.error.HTTPError as error:
+            raise ApiServerError(error.code, error.read().decode(errors="replace")[:200]) from error
+        except http.client.HTTPException as error:
+            raise OSError(f"{type(error).__name__}: {error}") from error
