@@ -7,7 +7,7 @@ from typing import Any
 
 from rehearsal.aws import default_vpc, facts, network_parts
 from rehearsal.aws.service_keys import PREFIX, service_key
-from rehearsal.aws.site import MISSING, Site
+from rehearsal.aws.site import MISSING, SEEDED, Site
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation.functions import Function, absent
 from rehearsal.core.model import Properties, Record, RefusalError
@@ -188,7 +188,7 @@ def _hosted_zone(site: Site, args: Properties) -> Properties:
             return {**args, **outputs, "id": zone, "zoneId": zone, "name": here}
     message = "no matching Route 53 Hosted Zone found"
     raise RefusalError(
-        "NoSuchHostedZone", f"{message}: {identifier or name}", "Create aws.route53.Zone first."
+        "NoSuchHostedZone", f"{message}: {identifier or name}", f"Create aws.route53.Zone first. {SEEDED}"
     )
 
 
