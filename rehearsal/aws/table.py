@@ -6,6 +6,9 @@ from pathlib import Path
 
 from rehearsal.core.emulation.table import Row, Table
 
+# Services without regions, whose resources are seen from each: AWS General Reference, "Global services".
+_GLOBAL = frozenset({"cloudfront", "globalaccelerator", "iam", "organizations", "route53"})
+
 
 def _generic(token: str, properties: Container[str]) -> Row:
     service, _, kind = token.removeprefix("aws:").partition("/")
@@ -18,6 +21,7 @@ def _generic(token: str, properties: Container[str]) -> Row:
         name="name" if named else "",
         replace=("name", "namePrefix", "availabilityZone"),
         known=False,
+        place="global" if service in _GLOBAL else "",
     )
 
 

@@ -160,3 +160,9 @@ def test_types_without_a_table_are_found_by_name_and_the_rest_is_refused_with_a_
 @pytest.mark.parametrize("kind", ["zones", "accounts"])
 def test_an_unlisted_region_is_refused_and_says_where_to_add_it(kind: str) -> None:
     refused("NotEmulated", of_region, kind, "network" if kind == "zones" else "balancers", "xx-nowhere-1")
+
+
+def test_a_zone_is_found_from_every_region(aws: Driver) -> None:
+    zone = aws.create("route53/zone:Zone", "z", name="shop.test")
+    aws.config["region"] = "us-west-2"
+    assert ask(aws, "route53/getZone", name="shop.test")["zoneId"] == zone["zoneId"]
