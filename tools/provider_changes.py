@@ -123,7 +123,8 @@ def main() -> None:
     before = {token: table.changes.terraform(token) for token in lines}
     without, unnamed = [], 0
     described = {token: describe(f"{options.package}:{token}") for token in tokens(options.package)}
-    names = matched(options.package, {token: one for token, one in described.items() if one}, sources)
+    given = {name: {each for each, one in of.attributes.items() if one.given} for name, of in sources.items()}
+    names = matched(options.package, {token: one for token, one in described.items() if one}, given)
     for token, one in sorted(described.items()):
         name = names.get(token)
         if one is None or name is None:

@@ -39,6 +39,18 @@ class Answer:
     """Whether SDK 2 made the plan, to which an empty value is none."""
 
 
+@dataclass(frozen=True)
+class Diagnostic:
+    """An error about a configuration: its text, and the names of the attributes on the way to the cause.
+
+    The way ends at a set: the protocol has no path to an item of one.
+    """
+
+    summary: str
+    detail: str
+    path: tuple[str, ...]
+
+
 class TerraformProvider:
     """A running provider; `schemas` are its resource types."""
 
@@ -72,6 +84,12 @@ class TerraformProvider:
             steps = [_fields(step) for step in _fields(path).get(1, [])]
             replaces.append(steps[0][1][0].decode() if steps and 1 in steps[0] else "")
         return Answer(unpack(planned), replaces, _errors(found.get(4, [])), bool(found.get(5, [0])[0]))
+
+    def validate(self, kind: str, config: Any) -> list[Diagnostic]:
+        """The errors of a configuration of a resource; warnings are left out."""
+        request = _bytes(1, kind.encode()) + _bytes(2, _bytes(1, pack(config)))
+        rows = map(_fields, _fields(self._call("ValidateResourceTypeConfig", request)).get(1, []))
+        return [_diagnostic(row) for row in rows if row.get(1, [0])[0] == 1]
 
     def _call(self, method: str, request: bytes) -> bytes:
         call: Callable[..., bytes] = self._channel.unary_unary(f"/tfplugin5.Provider/{method}")
@@ -111,6 +129,13 @@ def blocks(block: Fields) -> Iterator[tuple[str, Fields, int, int]]:
     for entry in block.get(3, []):
         one = _fields(entry)
         yield one[1][0].decode(), _fields(one[2][0]), one.get(3, [0])[0], one.get(4, [0])[0]
+
+
+def limits(block: Fields) -> Iterator[tuple[str, int, int]]:
+    """(name, fewest, most) of the blocks in a block; zero is no limit."""
+    for entry in block.get(3, []):
+        one = _fields(entry)
+        yield one[1][0].decode(), one.get(4, [0])[0], one.get(5, [0])[0]
 
 
 def empty(block: Fields) -> dict[str, Any]:
@@ -169,6 +194,12 @@ def _errors(diagnostics: list[bytes]) -> list[str]:
         for row in rows
         if row.get(1, [0])[0] == 1
     ]
+
+
+def _diagnostic(row: Fields) -> Diagnostic:
+    summary, detail = (row[number][0].decode() if number in row else "" for number in (2, 3))
+    steps = map(_fields, _fields(row[4][0]).get(1, [])) if 4 in row else ()
+    return Diagnostic(summary, detail, tuple(step[1][0].decode() for step in steps if 1 in step))
 
 
 # -- MessagePack ---------------------------------------------------------------------------------------

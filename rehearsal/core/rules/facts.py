@@ -31,6 +31,8 @@ def of_values(of_type: Mapping[str, Any], inputs: Properties) -> Iterator[Violat
     for fact, judge in _JUDGES.items():
         for path, wanted in of_type.get(fact, {}).items():
             for here, value in each(inputs, path):
+                if isinstance(value, Mapping | list) and fact not in _OF_MANY:
+                    continue  # a secret, or a value of another form
                 blank = value == "" and path in of_type.get("blank", {})
                 problem = None if blank else judge(value, wanted)
                 if problem:
@@ -44,7 +46,8 @@ def _fix(value: Any, allowed: list[Any]) -> str:
 
 
 def _words(value: Any, allowed: list[Any]) -> str | None:
-    if value in allowed or (not isinstance(value, str) and str(value) in allowed):
+    said = str(value).lower() if isinstance(value, bool) else str(value)
+    if value in allowed or (not isinstance(value, str) and said in allowed):
         return None
     shown = [str(one) for one in allowed if one != ""]
     more = ", ..." if len(shown) > _SHOWN else ""
@@ -105,6 +108,13 @@ def _form(value: Any, form: str) -> str | None:
         elif kind == "rotation":
             if float(value.removesuffix("s")) < _DAY_S or not value.endswith("s"):
                 raise ValueError
+        elif kind == "address":
+            ipaddress.ip_address(value)
+        elif kind == "integer":
+            int(value)
+        elif kind in _SHAPES:
+            if not re.fullmatch(_SHAPES[kind], value):
+                raise ValueError
         else:
             _network(value, kind, bounds)
     except ValueError:
@@ -122,13 +132,33 @@ def _network(value: str, kind: str, bounds: list[str]) -> None:
         raise ValueError
 
 
+_SHAPES = {
+    "account": r"\d{12}",
+    "arn": r"arn:.+|\*",
+    "boolean": r"1|t|T|TRUE|true|True|0|f|F|FALSE|false|False",
+    "day": r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d",
+    "time": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)",
+    "url": r"[A-Za-z][A-Za-z0-9+.-]*://.+",
+    "week": r"(?i)(?:-?(?:mon|tue|wed|thu|fri|sat|sun):([01]\d|2[0-3]):[0-5]\d){2}",
+}
 _FORMS = {
+    "account": "the number of an account (12 digits)",
+    "address": "an IP address",
+    "arn": "an ARN (arn:aws:service:region:account:resource)",
+    "boolean": "true or false",
+    "day": "a window of a day (hh24:mi-hh24:mi)",
+    "integer": "a whole number",
     "json": "valid JSON",
+    "time": "a time such as 2026-01-01T00:00:00Z",
+    "url": "a URL",
+    "week": "a window of a week (ddd:hh24:mi-ddd:hh24:mi)",
     "rotation": "a number of seconds with the unit s, at least 86400s",
     "cidr": "a range of addresses such as 10.0.0.0/20",
     "network": "a range of addresses with a prefix of {} to {} bits and no bits after it",
     "private": "a private range of addresses with a prefix of {} to {} bits and no bits after it",
 }
+# Facts of lists and maps.
+_OF_MANY = ("items", "keys")
 _JUDGES: Mapping[str, _Judge] = {
     "words": _words,
     "words_any_case": _words_any_case,

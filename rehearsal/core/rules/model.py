@@ -75,6 +75,8 @@ class Rule(Generic[W]):
     alone: Alone | None = None
     around: "Around[W] | None" = None
     advice: bool = False
+    general: bool = False
+    """Facts of a whole type: left out at a property of which another rule reports."""
 
 
 class Book(rulebook.RuleBook[Rule[W]]):
@@ -102,10 +104,12 @@ class Book(rulebook.RuleBook[Rule[W]]):
 
     def broken_alone(self, type: str, inputs: Properties) -> Iterator[tuple[Rule[W], Violation]]:
         """Violations of the inputs by themselves."""
-        for rule in (*self.about(type), *self.about(EVERY)):
-            if rule.alone:
-                for violation in rule.alone(inputs):
+        reported = set[str]()
+        for rule in sorted((*self.about(type), *self.about(EVERY)), key=lambda rule: rule.general):
+            for violation in rule.alone(inputs) if rule.alone else ():
+                if not rule.general or violation.path not in reported:
                     yield rule, violation
+                reported.add(violation.path)
 
     def broken_around(self, type: str, inputs: Properties, world: W) -> Iterator[tuple[Rule[W], Violation]]:
         """Violations of the inputs among other resources."""

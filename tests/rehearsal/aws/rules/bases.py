@@ -302,6 +302,7 @@ BASES: dict[str, dict[str, Any]] = {
         "eventTimeFeatureName": "t",
         "roleArn": "$sage_role.arn",
         "featureDefinitions": [{"featureName": "id", "featureType": "String"}],
+        "onlineStoreConfig": {"enableOnlineStore": True},
     },
     "sagemaker/domain:Domain": {
         "domainName": "d",

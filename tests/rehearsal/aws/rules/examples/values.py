@@ -60,7 +60,7 @@ EXAMPLES: dict[str, Example] = {
     "AWS-LIM-162": limit(_DATABASE, "maintenanceWindow", "Sun:23:30-Mon:00:30", "Sunday"),
     "AWS-LIM-163": limit(_FUNCTION, "name", "a_b-1", "a.b"),
     "AWS-LIM-164": limit(_FUNCTION, "role", "arn:aws:iam::123456789012:role/a/f", "f"),
-    "AWS-LIM-165": limit(_FUNCTION, "layers", ["l"] * 5, ["l"] * 6),
+    "AWS-LIM-165": limit(_FUNCTION, "layers", ["arn:l"] * 5, ["arn:l"] * 6),
     "AWS-LIM-166": Example(
         _FUNCTION,
         "timeout",
@@ -108,8 +108,8 @@ EXAMPLES: dict[str, Example] = {
     "AWS-RDS-036": Example(
         _DATABASE,
         "storageEncrypted",
-        {"kmsKeyId": "k"},
-        {"kmsKeyId": "k", "storageEncrypted": True},
+        {"kmsKeyId": "$plain_key.arn"},
+        {"kmsKeyId": "$plain_key.arn", "storageEncrypted": True},
     ),
     "AWS-RDS-037": Example(
         _DATABASE,

@@ -1,0 +1,35 @@
+"""Rules that the provider applies before it sends a request; `rehearsal.aws.provider` has the facts."""
+
+from collections.abc import Callable, Iterator
+
+from rehearsal.aws import provider
+from rehearsal.aws.rules.book import BOOK
+from rehearsal.core.model import Properties
+from rehearsal.core.rules.cross_fields import of_cross_fields
+from rehearsal.core.rules.facts import of_values
+from rehearsal.core.rules.model import Rule, Violation
+
+
+def _check(token: str) -> Callable[[Properties], Iterator[Violation]]:
+    def check(inputs: Properties) -> Iterator[Violation]:
+        of_type = provider.facts(token)
+        yield from of_values(of_type, inputs)
+        yield from of_cross_fields(of_type, inputs, ("", False))
+
+    return check
+
+
+_SOURCE = provider.source()
+for _token in provider.lines():
+    _name = _token.partition(":")[0]
+    _summary = f"Values and combinations are those that the provider accepts for {_name}."
+    BOOK.add(
+        Rule(
+            f"AWS-PROVIDER-{_name}",
+            (f"aws:{_token}",),
+            _summary,
+            _SOURCE,
+            alone=_check(_token),
+            general=True,
+        )
+    )
