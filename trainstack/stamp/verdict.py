@@ -72,13 +72,17 @@ class Judging:
         """The verdict on each stack of rendered files. Raises UserError for faulty settings or waivers."""
         with tempfile.TemporaryDirectory() as folder:
             folders.write(texts, Path(folder))
-            printed, errors = self._process.communicate(json.dumps([folder, project, [*stacks]]))
-        if self._process.returncode:
-            raise RuntimeError(f"the stacks cannot be judged: {errors.strip()[-2000:]}")
-        found = dict(zip(stacks, json.loads(printed), strict=True))
+            answer = self._answer(json.dumps([folder, project, [*stacks]]))
+        found = dict(zip(stacks, json.loads(answer), strict=True))
         if problems := [_problem(row, folder) for one in found.values() for row in one.get("problems", ())]:
             raise UserError(dict.fromkeys(problems))
         return {stack: StackVerdict(**one) for stack, one in found.items()}
+
+    def _answer(self, request: str) -> str:
+        printed, errors = self._process.communicate(request)
+        if self._process.returncode:
+            raise RuntimeError(f"the stacks cannot be judged: {errors.strip()[-2000:]}")
+        return printed
 
 
 def _problem(row: dict[str, Any], folder: str) -> Problem:
@@ -91,7 +95,14 @@ def _problem(row: dict[str, Any], folder: str) -> Problem:
 def main() -> None:
     """Judge the stacks that standard input names, for `Judging`: cloud and profile are in the arguments."""
     gc.disable()  # a second of a process that lives for four
-    _, _, cloud, profile = sys.argv
+    load(*sys.argv[2:])
+    sys.stdout.write(judged(sys.stdin.read()))
+    sys.stdout.flush()
+    os._exit(0)  # the garbage of a composition takes most of a second at exit
+
+
+def load(cloud: str, profile: str) -> None:
+    """Import all that judges stacks of a cloud."""
     from stacks import sdk  # noqa: PLC0415 - only the process that judges needs it
 
     sdk.light_types()
@@ -103,16 +114,18 @@ def main() -> None:
         "policies.judge",
     ):
         import_module(module)
-    folder, project, stacks = json.load(sys.stdin)
+
+
+def judged(request: str) -> str:
+    """The verdicts on the stacks that a request of `Judging` names, as JSON."""
+    folder, project, stacks = json.loads(request)
     judge = partial(_document, Path(folder), project)
     if sys.platform == "linux" and len(stacks) > 1:  # elsewhere, processes cannot be copied safely
         with multiprocessing.get_context("fork").Pool(len(stacks)) as pool:
             found = pool.map(judge, stacks)
     else:
         found = [judge(stack) for stack in stacks]
-    sys.stdout.write(json.dumps(found))
-    sys.stdout.flush()
-    os._exit(0)  # the garbage of a composition takes most of a second at exit
+    return json.dumps(found)
 
 
 def _document(folder: Path, project: str, stack: str) -> Mapping[str, Any]:
