@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Iterator
 from typing import Final
 
-from infra.slurm import names
+from infra.catalog import slurm_names as names
 from infra.slurm.conf import MILLS
 from infra.slurm.system import SlurmAccount, SlurmSystem
 

@@ -7,7 +7,7 @@ in tests. No key of these exists only in newer versions; topology.yaml does (`to
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from infra.slurm import names
+from infra.catalog import slurm_names as names
 from infra.slurm.options import YAML_TOPOLOGY
 from infra.slurm.system import Partition, SlurmSystem, host_list
 

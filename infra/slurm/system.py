@@ -5,14 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from infra.catalog import slurm_names as names
 from infra.catalog.registry import CATALOGS
 from infra.cost.rates import node_rate
 from infra.errors import Problem, UserError, raise_all
-from infra.slurm import names
 from infra.slurm.machines import NodeHardware, machine
 from infra.slurm.options import SystemOptions, option_problems
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.purchases import CapacityBlock
+from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec, TeamSpec
 
 _HOURS_FIX: Final = (
@@ -97,8 +98,11 @@ def host_list(pool: str, first: int, last: int) -> str:
 def system(spec: StackSpec, options: SystemOptions) -> SlurmSystem:
     """The system of a stack. Raises UserError with every value that Slurm cannot have."""
     layout = spec.layout
-    if not isinstance(layout, ClusterLayout):
-        rule, fix = "has no pools of nodes of one cluster", "Use one with `layout.pools`, such as medium."
+    if not isinstance(layout, ClusterLayout | SlurmLayout):
+        rule, fix = (
+            "has no pools of nodes of one cluster",
+            "Use one with `layout.pools`, such as large-slurm.",
+        )
         raise UserError([Problem("trainstack:profile", layout.profile, rule, fix, code="slurm-needs-pools")])
     teams = _team_problems(spec, layout.pools)
     problems = [*option_problems(options), *_pool_problems(spec, layout.pools), *teams]

@@ -17,7 +17,8 @@ Nodes = Annotated[int, Field(ge=0)]
 """A number of nodes."""
 
 
-_INTERRUPTIBLE = ("spot", "flex_start", "queued")
+INTERRUPTIBLE = ("spot", "flex_start", "queued")
+"""Ways to buy nodes that the cloud may reclaim."""
 
 
 class HoursSpec(Model):
@@ -197,7 +198,7 @@ class ClusterLayout(Model):
     @property
     def interruptible(self) -> bool:
         """Return whether the cloud may reclaim nodes of a training job."""
-        return any(pool.purchase.kind in _INTERRUPTIBLE for pool in self.training_pools)
+        return any(pool.purchase.kind in INTERRUPTIBLE for pool in self.training_pools)
 
     def validated(self, named: Sequence[str] | None) -> list[str]:
         """Pools that the gate validates; by default those for training and fine-tuning."""
@@ -344,7 +345,3 @@ class LargeLayout(Model):
     def validated(self, _: Sequence[str] | None) -> list[str]:
         """None yet."""
         return []
-
-
-Layout = Annotated[SmallLayout | ClusterLayout | LargeLayout, Field(discriminator="profile")]
-"""Layout of the stack, by profile."""

@@ -68,6 +68,19 @@ WebAddress = Annotated[
 KubernetesVersion = Annotated[str, _form(r"^1\.\d+$", "a minor version of Kubernetes such as 1.36")]
 """A minor version of Kubernetes."""
 
+SlurmVersion = Annotated[
+    str, _form(r"^[0-9]{2}\.(0[2-9]|1[01])$", "year and month of a release such as 25.11")
+]
+"""A version of Slurm."""
+
+ImageId = Annotated[
+    str, _form(r"^ami-[0-9a-f]{8,17}$", "the id of a machine image: ami- and 8 to 17 hex digits")
+]
+"""The id of a machine image of EC2."""
+
+FilePath = Annotated[str, _form(r"^/[^\s#\"']+$", "an absolute path without spaces, quotes and #")]
+"""The path of a file."""
+
 AddonVersion = Annotated[str, _form(ADDON_VERSION, "a version such as v1.14.2-eksbuild.4")]
 """The version of an add-on of EKS."""
 

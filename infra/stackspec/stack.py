@@ -8,8 +8,8 @@ from pydantic import Field
 from infra.naming import team_folder
 from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import CloudSpec
-from infra.stackspec.layouts import Layout
 from infra.stackspec.model import Days, Duration, Email, Image, LastDay, Model, Name, Usd
+from infra.stackspec.slurm.layout import Layout
 from infra.stackspec.team_budgets import BudgetExemptionSpec, MonthlyGpuHours, MonthlyUsd, OverBudget
 
 JOB_STARTUP_S = 600
@@ -245,7 +245,7 @@ class StackSpec(Model):
 
     @property
     def profile(self) -> str:
-        """The profile of the layout: `small`, `small-cluster`, `medium` or `large`."""
+        """The profile of the layout, such as `medium`."""
         return self.layout.profile
 
     @property

@@ -1,6 +1,6 @@
 """Supported pairs of profile and cloud. `stacks` implements exactly these; a test compares both."""
 
-PROFILES = ("small", "small-cluster", "medium", "large")
+PROFILES = ("small", "small-cluster", "medium", "large", "large-slurm")
 CLOUDS = ("aws", "gcp", "existing")
 SUPPORTED: frozenset[tuple[str, str]] = frozenset(
     {
@@ -10,6 +10,7 @@ SUPPORTED: frozenset[tuple[str, str]] = frozenset(
         ("small-cluster", "gcp"),
         ("medium", "aws"),
         ("medium", "gcp"),
+        ("large-slurm", "aws"),
     }
 )
 

@@ -11,8 +11,10 @@ from infra.stackspec.model import (
     Cidr,
     CloudModel,
     FaultName,
+    FilePath,
     HostName,
     HttpsUrl,
+    ImageId,
     KeyArn,
     Model,
     NodeImage,
@@ -111,6 +113,22 @@ class AwsPoolSpec(Model):
     """Sharing of a GPU by pods; null: none. Only for interactive pools."""
 
 
+class PcsSpec(Model):
+    """AWS Parallel Computing Service, which runs Slurm's controller and accounting."""
+
+    image_id: ImageId
+    """Id of the machine image of all nodes, with the service's agent and the version of Slurm. Parameters of
+    the service name only the newest image, so the id is written here."""
+
+    size: Literal["SMALL", "MEDIUM", "LARGE"] | None = None
+    """Size of the controller; null: the smallest for the nodes of the pools and `layout.max_jobs`. A change
+    replaces the cluster."""
+
+    container: FilePath | None = None
+    """Squash file of the validation's image on the shared file systems, run by pyxis; null: the validation
+    uses `python` of the machine image, which needs PyTorch."""
+
+
 class AwsSpec(CloudModel):
     """Settings of AWS."""
 
@@ -163,6 +181,9 @@ class AwsSpec(CloudModel):
 
     repair: RepairSpec | None = None
     """Automatic repair of GPU nodes. Only with a cluster."""
+
+    pcs: PcsSpec | None = None
+    """AWS Parallel Computing Service. Only with the profile large-slurm."""
 
     addon_versions: dict[str, AddonVersion] = Field(default_factory=dict)
     """Versions of EKS add-ons by name, such as `{vpc-cni: v1.21.1-eksbuild.1}`, to override

@@ -18,6 +18,8 @@ from infra.stackspec.rules.aws import cluster as aws
 from infra.stackspec.rules.aws import small as small_aws
 from infra.stackspec.rules.gcp import cluster as gcp
 from infra.stackspec.rules.gcp import small as small_gcp
+from infra.stackspec.slurm import rules as slurm
+from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
 
 Check = Callable[[], Iterator[Problem]]
@@ -33,10 +35,28 @@ class Rules(NamedTuple):
 
 
 _CLUSTER = (*cluster.RULES, *windows.RULES, parts.missing)
+_NO_SLURM = (slurm.only_with_slurm,)
+# Those that ask only for zones and pools, which a Slurm system has, too.
+_SLURM: Sequence[Rule] = (
+    cluster.zones_once,
+    cluster.zones_of_pools,
+    cluster.zone_of_rdma,
+    cluster.zone_of_reservation,
+    cluster.sizes,
+    cluster.guarantees,
+    cluster.validated_pools,
+    aws.network_range,
+    aws.pool_hardware,
+    aws.purchases,
+    aws.gpus_where_there_are_some,
+    aws.shared_file_system,
+    windows.blocks,
+)
 _RULES: Final[Mapping[tuple[type, type], Rules]] = {
-    (ClusterLayout, AwsSpec): Rules((*_CLUSTER, *aws.CLUSTER_RULES), aws.RULES),
+    (ClusterLayout, AwsSpec): Rules((*_CLUSTER, *aws.CLUSTER_RULES), aws.RULES, _NO_SLURM),
     (ClusterLayout, GcpSpec): Rules(_CLUSTER, gcp.RULES, gcp.CLUSTER_RULES),
-    (SmallLayout, AwsSpec): Rules((*small.RULES, *small_aws.RULES), aws.RULES),
+    (SmallLayout, AwsSpec): Rules((*small.RULES, *small_aws.RULES), aws.RULES, _NO_SLURM),
+    (SlurmLayout, AwsSpec): Rules((*_SLURM, *slurm.RULES), aws.RULES, slurm.AWS_RULES),
     (SmallLayout, GcpSpec): Rules((*small.RULES, *small_gcp.RULES), gcp.RULES),
 }
 
