@@ -7,13 +7,15 @@ from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.supported import pairs
 
 
 def compose(spec: StackSpec) -> dict[str, Any]:
     """Declare every resource of a stack; the result is the input of `export` of its outputs.
 
-    Outputs are `infra.outputs.jobs` of a `SmallLayout` and `infra.outputs.cluster` of others. Raises
+    Outputs are `infra.outputs.jobs` of a `SmallLayout`, `infra.outputs.slurm` of a `SlurmLayout` and
+    `infra.outputs.cluster` of others. Raises
     UserError for a pair of profile and cloud that does not exist. A program imports only the SDKs of its own
     stack: importing those of both clouds and Kubernetes took half of its processor time.
     """
@@ -38,6 +40,10 @@ def compose(spec: StackSpec) -> dict[str, Any]:
             from stacks.layouts.cluster import one_cluster
 
             return one_cluster(GcpCloud(spec, layout, on), spec, layout)
+        case SlurmLayout() as system, AwsSpec() as on:
+            from stacks.clouds.aws.slurm import AwsSlurm
+
+            return AwsSlurm(spec, system, on).compose()
     rule = "this profile is not supported on this cloud"
     fix = f"Supported: {pairs()}."
     raise UserError(

@@ -16,7 +16,9 @@ from infra import stackspec
 from infra.errors import REFUSED, UserError
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
+from infra.outputs import slurm as slurm_outputs
 from infra.stackspec import StackSpec
+from infra.stackspec.slurm.layout import SlurmLayout
 from stacks import compose, sdk
 
 
@@ -35,8 +37,11 @@ def main() -> None:
 
 def deploy(spec: StackSpec) -> None:
     """Declare a stack and export its outputs, in a running program."""
-    exported = outputs if spec.layout.has_cluster else job_outputs
-    exported.export(compose(spec))
+    if isinstance(spec.layout, SlurmLayout):
+        slurm_outputs.export(compose(spec))
+    else:
+        exported = outputs if spec.layout.has_cluster else job_outputs
+        exported.export(compose(spec))
     sdk.wait_for_outputs_once()
 
 

@@ -26,7 +26,7 @@ from smoke_training.names import RESULT_COPIES
 class JobGateArgs(TypedDict):
     """The validation of a stack."""
 
-    service: Literal["sagemaker", "vertex"]
+    service: Literal["sagemaker", "vertex", "pcs"]
     stack: str
     account: str
     region: str
@@ -136,7 +136,7 @@ def _document(
             user_id=None,
             read_only_root=False,
             root_folder=None,
-            work_root="/tmp/smoke",  # noqa: S108 - the container's own disk
+            work_root=of_service.work_root,
             **of_service.part({key: _plain(value) for key, value in place.items()}),
         )
     )

@@ -23,6 +23,7 @@ from infra.launchers import bundle, runplan
 from infra.launchers.aws import sagemaker
 from infra.launchers.gcp import vertex
 from infra.launchers.runplan import RunPlan
+from infra.launchers.shell import CODE_URI
 from infra.launchers.validation import PLAN_FILE
 
 INPUTS = (
@@ -154,7 +155,8 @@ def _run(props: Mapping[str, Any], name: str) -> RunPlan:
     plan, code = runplan.parse(props["run"]), code_folder(props)
     if plan.vertex is not None:
         return replace(plan, name=name, vertex=replace(plan.vertex, code_uri=code))
-    assert plan.sagemaker is not None  # `gate` makes it so
+    if plan.sagemaker is None:
+        return replace(plan, name=name, env={**plan.env, CODE_URI: code})
     return replace(plan, name=name, sagemaker=replace(plan.sagemaker, channels={"code": code}))
 
 

@@ -1,4 +1,4 @@
-"""The managed training services on which a gate can run, by the name in its arguments."""
+"""The services on which a gate can run, by the name in its arguments."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 from infra.jobs.service import JobService
 from infra.launchers.gcp.vertex import VERTEX_CODE
-from infra.launchers.runplan import SageMakerOptions, VertexOptions
+from infra.launchers.runplan import SageMakerOptions, SlurmOptions, VertexOptions
 from smoke_training.verdict_record import LIMIT_VARIABLE
 
 
@@ -22,6 +22,8 @@ class GateService:
     """Folder of the container with code and plan."""
     termination: Mapping[str, str]
     """Environment variables for the message of a job that failed."""
+    work_root: str = "/tmp/smoke"  # noqa: S108 - the container's own disk
+    """Folder of results and checkpoints."""
 
 
 def _sagemaker(_account: str, region: str, stack: str) -> JobService:
@@ -35,6 +37,13 @@ def _vertex(account: str, region: str, stack: str) -> JobService:
     from infra.jobs.gcp.service import VertexService  # noqa: PLC0415 - of one cloud
 
     return VertexService(account, region, stack)
+
+
+def _pcs(_account: str, region: str, stack: str) -> JobService:
+    from infra.clouds.aws.login import clients  # noqa: PLC0415 - an SDK of one cloud
+    from infra.jobs.aws.pcs import PcsService  # noqa: PLC0415
+
+    return PcsService(clients(), stack, region)
 
 
 SERVICES: Mapping[str, GateService] = {
@@ -54,5 +63,13 @@ SERVICES: Mapping[str, GateService] = {
         part=lambda place: {"vertex": VertexOptions(**place)},
         code_folder=VERTEX_CODE,
         termination={},
+    ),
+    # Slurm: folders are relative to that of the job, on the shared file system of the homes.
+    "pcs": GateService(
+        connect=_pcs,
+        part=lambda place: {"slurm": SlurmOptions(**place)},
+        code_folder="code",
+        termination={},
+        work_root="results",
     ),
 }

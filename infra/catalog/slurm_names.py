@@ -11,9 +11,11 @@ BORROW: Final = "borrow"
 """QOS of jobs beyond the quota of their team: preempted by jobs within a quota."""
 CPU_QOS: Final = "normal"
 """QOS of partitions without GPUs; Slurm creates it itself."""
+VALIDATION: Final = "validation"
+"""Account of the validation of a stack that this product provisions."""
 # slurm.conf: `NodeName=DEFAULT`, `PartitionName=DEFAULT` set defaults, `Nodes=ALL` means every node;
 # sacctmgr creates the account and user `root` and the QOS `normal` itself.
-_RESERVED: Final = ("default", "all", "root", CPU_QOS, BORROW)
+_RESERVED: Final = ("default", "all", "root", CPU_QOS, BORROW, VALIDATION)
 _MOST_LETTERS: Final = 40
 """Most letters of a name of ours: `sacctmgr`, `squeue` and job variables print no longer ones whole."""
 

@@ -9,12 +9,14 @@ import datetime
 
 from infra.cost.aws import cluster as aws
 from infra.cost.aws import jobs as aws_jobs
+from infra.cost.aws import slurm as aws_slurm
 from infra.cost.gcp import cluster as gcp
 from infra.cost.gcp import jobs as gcp_jobs
 from infra.cost.model import CostEstimate, CostItem, UsageCost
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
 
 __all__ = ["CostEstimate", "CostItem", "UsageCost", "estimate"]
@@ -30,6 +32,8 @@ def estimate(spec: StackSpec, on: datetime.date) -> CostEstimate:
             return aws_jobs.managed_jobs(spec, small, cloud)
         case SmallLayout() as small, GcpSpec() as cloud:
             return gcp_jobs.managed_jobs(spec, small, cloud)
+        case SlurmLayout() as system, AwsSpec() as cloud:
+            return aws_slurm.one_system(spec, system, cloud)
         case ClusterLayout() as layout, AwsSpec() as cloud:
             return aws.one_cluster(spec, layout, cloud, on)
         case ClusterLayout() as layout, GcpSpec() as cloud:

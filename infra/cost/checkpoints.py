@@ -7,13 +7,14 @@ from infra.checkpoints import StoredCheckpoints, checkpoints, in_bucket
 from infra.cost.model import CostItem
 from infra.cost.tariff import Tariff
 from infra.stackspec.layouts import ClusterLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
 
 Classes = tuple[StorageClass, StorageClass, StorageClass]
 """Class of new objects, and the two classes that they may be moved to."""
 
 
-def busy_share(layout: ClusterLayout) -> float:
+def busy_share(layout: ClusterLayout | SlurmLayout) -> float:
     """The share of the month with training on a cluster, by its busiest pool."""
     return max(
         (pool.expected_utilization for pool in layout.pools if pool.purpose == "training"), default=1.0

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from infra.launchers.rendezvous import JOIN, exports, joining_command
 from infra.launchers.runplan import RunPlan, RunPlanError
 
+CODE_URI = "TRAINSTACK_CODE_URI"
+"""Variable of a plan with the folder of code in the object store, for those who submit it."""
 _HEAD = "#!/bin/bash"
 _STRICT = "set -euo pipefail"
 

@@ -84,6 +84,14 @@ def _account(one: SlurmAccount) -> Iterator[str]:
     )
 
 
+def validation_script(user: str) -> str:
+    """The account of validations, for a user or a word of the shell such as `"$user"`."""
+    lines = [_HEAD.rstrip(), f"add account {names.VALIDATION} Description=validation Organization=validation"]
+    lines += [f"change account where name={names.VALIDATION} set Fairshare=1 Qos={names.BORROW}"]
+    lines += [f"add user {user} account={names.VALIDATION}"]
+    return "\n".join(lines) + "\n"
+
+
 def users_script(system: SlurmSystem) -> str:
     """add-user.sh USER TEAM: a member of a team, who gets the QOS of a partition without naming it."""
     lines = [_HEAD.rstrip()]

@@ -25,17 +25,8 @@ _GIB: Final = 1024
 
 def slurm_conf(system: SlurmSystem) -> str:
     """The whole slurm.conf."""
-    sections: list[tuple[str, Sequence[Row]]] = [
-        ("Cluster", [*_cluster(system)]),
-        ("Scheduling and selection of resources", [*_scheduling(system)]),
-        ("Accounts, limits, priorities", [*_accounting(system)]),
-        ("Processes and checks on nodes", [*_processes(system)]),
-        ("Loss of nodes", [*_loss()]),
-    ]
-    if system.options.powers:
-        sections.append(("Machines that start and end with the work", [*_power(system)]))
     lines = [f"# {system.cluster}: written by `trainstack slurm render`; changes here are lost."]
-    for title, rows in sections:
+    for title, rows in sections(system):
         lines += ["", f"## {title}"]
         for key, value, reason in rows:
             lines += [f"# {reason}", f"{key}={value}"]
@@ -46,6 +37,17 @@ def slurm_conf(system: SlurmSystem) -> str:
     for one in system.partitions:
         lines += [*_partition(system, one)]
     return "\n".join(lines) + "\n"
+
+
+def sections(system: SlurmSystem) -> Iterator[tuple[str, Sequence[Row]]]:
+    """Titles and rows of all settings outside of node and partition lines."""
+    yield "Cluster", [*_cluster(system)]
+    yield "Scheduling and selection of resources", [*_scheduling(system)]
+    yield "Accounts, limits, priorities", [*_accounting(system)]
+    yield "Processes and checks on nodes", [*_processes(system)]
+    yield "Loss of nodes", [*_loss()]
+    if system.options.powers:
+        yield "Machines that start and end with the work", [*_power(system)]
 
 
 def cgroup_conf() -> str:
@@ -178,14 +180,23 @@ def _power(system: SlurmSystem) -> Iterator[Row]:
         )
 
 
-def _nodes(system: SlurmSystem, one: Partition) -> Iterator[str]:
-    found = one.machine
-    gres = f" Gres=gpu:{found.gpu_type}:{found.gpus}" if found.gpus else ""
+def node_settings(one: Partition) -> dict[str, str]:
+    """Settings of a node line that do not depend on who starts the machine."""
     features = ",".join([one.machine_type.replace(".", "_"), one.purchase, one.purpose])
+    return {
+        "RealMemory": str(one.machine.memory_mib),
+        "Features": features,
+        "Weight": str(10 * (one.rank + 1)),
+    }
+
+
+def _nodes(system: SlurmSystem, one: Partition) -> Iterator[str]:
+    found, chosen = one.machine, node_settings(one)
+    gres = f" Gres=gpu:{found.gpu_type}:{found.gpus}" if found.gpus else ""
     about = "" if one.usd is None else f"; ${one.usd:.4f} a node-hour"
     yield f"# {one.name}: {one.machine_type}, {one.purchase}{about}. 95 % of the memory; lower weights first."
-    size = f"CPUs={found.cpus} RealMemory={found.memory_mib}{gres}"
-    line = f"{size} Feature={features} Weight={10 * (one.rank + 1)}"
+    size = f"CPUs={found.cpus} RealMemory={chosen['RealMemory']}{gres}"
+    line = f"{size} Feature={chosen['Features']} Weight={chosen['Weight']}"
     # Slurm starts nodes of state CLOUD when a job needs them; the others are started by their owner.
     always = min(one.always, one.nodes) if system.options.powers else one.nodes
     if always:
@@ -194,27 +205,33 @@ def _nodes(system: SlurmSystem, one: Partition) -> Iterator[str]:
         yield f"NodeName={host_list(one.name, always + 1, one.nodes)} {line} State=CLOUD"
 
 
-def _partition(system: SlurmSystem, one: Partition) -> Iterator[str]:
+def partition_settings(system: SlurmSystem, one: Partition) -> dict[str, str]:
+    """Settings of a partition line, without its nodes."""
     found = one.machine
-    # Without a default, a job of one GPU takes all memory of a node, or one core.
-    share = (
-        f" DefCpuPerGPU={found.cpus // found.gpus} DefMemPerGPU={found.memory_mib // found.gpus}"
-        if found.gpus
-        else ""
-    )
-    # Memory is in MiB without a suffix.
-    weights = ",".join(
-        f"{key}={value:.6g}{'G' if key == 'Mem' else ''}" for key, value in billing_weights(one).items()
-    )
     if found.gpus:
         quotas = [names.quota_qos(of.team, one.name) for of in system.accounts if one.name in of.quotas]
         allowed = ",".join([*quotas, names.BORROW])
     else:
         allowed = names.CPU_QOS
-    interactive = one.purpose == "interactive"
-    limits = "DefaultTime=02:00:00 MaxTime=12:00:00" if interactive else "DefaultTime=04:00:00 MaxTime=14-0"
-    yield f"# {one.name}: QOS are quotas; a limit of time lets budgets and backfill count a job."
-    yield (
-        f"PartitionName={one.name} Nodes={one.node_names} Default={'YES' if one is system.default else 'NO'} "
-        f"{limits} AllowQos={allowed}{share} State=UP" + (f" TRESBillingWeights={weights}" if weights else "")
+    usual, most = ("02:00:00", "12:00:00") if one.purpose == "interactive" else ("04:00:00", "14-0")
+    chosen = {
+        "Default": "YES" if one is system.default else "NO",
+        "DefaultTime": usual,
+        "MaxTime": most,
+        "AllowQos": allowed,
+    }
+    if found.gpus:
+        # Without a default, a job of one GPU takes all memory of a node, or one core.
+        chosen["DefCpuPerGPU"] = str(found.cpus // found.gpus)
+        chosen["DefMemPerGPU"] = str(found.memory_mib // found.gpus)
+    # Memory is in MiB without a suffix.
+    weights = ",".join(
+        f"{key}={value:.6g}{'G' if key == 'Mem' else ''}" for key, value in billing_weights(one).items()
     )
+    return chosen | {"State": "UP"} | ({"TRESBillingWeights": weights} if weights else {})
+
+
+def _partition(system: SlurmSystem, one: Partition) -> Iterator[str]:
+    yield f"# {one.name}: QOS are quotas; a limit of time lets budgets and backfill count a job."
+    chosen = " ".join(f"{key}={value}" for key, value in partition_settings(system, one).items())
+    yield f"PartitionName={one.name} Nodes={one.node_names} {chosen}"

@@ -8,6 +8,7 @@ from typing import Any
 from infra.discovery import gathered
 from rehearsal.aws import functions, implicit, owners, references
 from rehearsal.aws.rules import BOOK
+from rehearsal.aws.services import cloudcontrol
 from rehearsal.aws.site import MISSING, Site, site_of
 from rehearsal.aws.table import TABLE, canonical
 from rehearsal.core.emulation.entries import Facet, Key, Relation
@@ -96,7 +97,9 @@ class EmulatedAws(OwnersCloud[Site]):
         yield from owners.tagged(site, relation, keys)
 
     def replaces(self, row: Row, path: str, old: Properties, new: Properties) -> bool:
-        """A change of the region replaces every resource."""
+        """A change of the region replaces every resource, one of a create-only property that of a type."""
+        if path == "desiredState" and row.token.endswith(cloudcontrol.RESOURCE):
+            return cloudcontrol.replaced(new.get("typeName"), old, new)
         return path == "region" or super().replaces(row, path, old, new)
 
     def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:

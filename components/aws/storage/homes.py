@@ -15,6 +15,7 @@ NFS_PORT = 2049
 # The account of the driver's pods on the nodes, which mount for all pods.
 MOUNTING_ACCOUNT = "efs-csi-node-sa"
 _MOUNTING = ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"]
+_AS_ROOT = "elasticfilesystem:ClientRootAccess"
 
 
 class AwsHomesArgs(TypedDict):
@@ -30,6 +31,9 @@ class AwsHomesArgs(TypedDict):
     """Key of the file system."""
     mounting_role: pulumi.Input[str]
     """Name of the role that mounts: it may mount this file system and, by this policy, no other."""
+    members_on_nodes: NotRequired[bool]
+    """Whether members are users of the nodes, as with Slurm: the role then mounts the whole file system, and
+    root of a node makes their folders. Default: no, each pod mounts an access point."""
     protect: NotRequired[bool]
     """Refuse to delete the file system (EFS has no such switch, so Pulumi refuses). Default: yes."""
 
@@ -47,6 +51,8 @@ class AwsHomes(Component):
 
     def __init__(self, name: str, args: AwsHomesArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
+        whole = args.get("members_on_nodes", False)
+        mounting = [*_MOUNTING, _AS_ROOT] if whole else _MOUNTING
         system = aws.efs.FileSystem(
             name,
             encrypted=True,
@@ -65,7 +71,7 @@ class AwsHomes(Component):
         policy = aws.efs.FileSystemPolicy(
             f"{name}-policy",
             file_system_id=system.id,
-            policy=pulumi.Output.json_dumps(file_system_policy(system.arn)),
+            policy=pulumi.Output.json_dumps(file_system_policy(system.arn, whole=whole)),
             opts=self.child(),
         )
         # By its ARN: EFS has four conditions for clients, none of them about tags (EFS user guide, "Using
@@ -73,7 +79,7 @@ class AwsHomes(Component):
         rights = aws.iam.RolePolicy(
             f"{name}-mounting",
             role=args["mounting_role"],
-            policy=system.arn.apply(lambda arn: iam.document(iam.allow(_MOUNTING, [arn]))),
+            policy=system.arn.apply(lambda arn: iam.document(iam.allow(mounting, [arn]))),
             opts=self.child(),
         )
         group, targets = self._mount_targets(name, args, system)
@@ -112,8 +118,8 @@ class AwsHomes(Component):
         return group, targets
 
 
-def file_system_policy(arn: pulumi.Input[str]) -> Mapping[str, pulumi.Input[object]]:
-    """Mounts require an allowed identity, TLS and an access point; root is denied.
+def file_system_policy(arn: pulumi.Input[str], *, whole: bool = False) -> Mapping[str, pulumi.Input[object]]:
+    """Mounts require an allowed identity, TLS and, unless `whole`, an access point; root is denied then.
 
     A file system with a policy loses EFS's default that all clients may mount, and this one allows none: what
     is not denied here must be allowed by an IAM policy. Source: EFS user guide, "Using IAM to control file
@@ -122,8 +128,10 @@ def file_system_policy(arn: pulumi.Input[str]) -> Mapping[str, pulumi.Input[obje
     denials: list[tuple[str, object, object]] = [
         ("TlsOnly", "*", {"Bool": {"aws:SecureTransport": "false"}}),
         ("ThroughAccessPoints", _MOUNTING, {"Null": {"elasticfilesystem:AccessPointArn": "true"}}),
-        ("NeverAsRoot", "elasticfilesystem:ClientRootAccess", None),
+        ("NeverAsRoot", _AS_ROOT, None),
     ]
+    if whole:
+        del denials[1:]
     return {
         "Version": "2012-10-17",
         "Statement": [

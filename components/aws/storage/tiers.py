@@ -56,6 +56,8 @@ class AwsStorageArgs(TypedDict):
     """Default: no fast file system."""
     homes_mounted_by: NotRequired[pulumi.Input[str]]
     """Name of the role with which nodes mount home folders. Default: there are none."""
+    members_on_nodes: NotRequired[bool]
+    """Whether members are users of the nodes, as with Slurm; see `AwsHomesArgs`. Default: no."""
     load_balancer: NotRequired[bool]
     """Whether a load balancer writes its log beside those of the buckets. Default: no."""
     unnamed_key_of_checkpoints: NotRequired[Sequence[str]]
@@ -190,6 +192,7 @@ class AwsStorage(Component):
                 "client_security_group_ids": args["client_security_group_ids"],
                 "kms_key_arn": self.kms_key_arn,
                 "mounting_role": args["homes_mounted_by"],
+                "members_on_nodes": args.get("members_on_nodes", False),
                 "protect": args.get("deletion_protection", True),
             },
             self.child(),

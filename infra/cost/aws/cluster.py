@@ -1,7 +1,7 @@
 """Price of stacks with a cluster on AWS."""
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from infra.alarms import storage as storage_alarms
@@ -27,12 +27,12 @@ _SECRETS: Final = 2
 def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec, on: datetime.date) -> CostEstimate:
     """Price a stack of one cluster as of a day."""
     parts = (
-        _pools(spec.region, layout),
+        pool_items(spec.region, layout.pools),
         _system_pool(spec.region, layout),
         _monitoring(spec.region, layout),
         _control_plane(spec.region, layout, on),
         network_items(spec.region, len(layout.zones), cloud),
-        _storage(spec),
+        storage_items(spec),
         checkpoint_items(spec, busy_share(layout), _tariff(spec.region), (STANDARD, COOL, COLD)),
         _tracking(spec.region, cloud),
         _load_balancer(spec.region, cloud),
@@ -47,25 +47,26 @@ def node_price(pool: PoolSpec, region: str) -> InstancePrice | None:
     return facts.price(pool.machine, region, bought.get(pool.purchase.kind, "on_demand"))
 
 
-def _pools(region: str, layout: ClusterLayout) -> Iterator[CostItem]:
-    for pool in layout.pools:
+def pool_items(region: str, pools: Iterable[PoolSpec]) -> Iterator[CostItem]:
+    """Price of the machines of pools and of their disks."""
+    for pool in pools:
         paid = paid_nodes(pool)
         running = pool.expected_utilization * pool.max_nodes
         nodes = (paid, max(paid, running), pool.max_nodes)
         kind = "CPU" if pool.machine in facts.cpu_types else "GPU"
         name = f"{kind} pool {pool.name} ({pool.machine}, {pool.purchase.kind})"
-        yield _machines(name, node_price(pool, region), nodes)
+        yield machine_item(name, node_price(pool, region), nodes)
         # A disk exists while its node does.
         disks = (pool.min_nodes, max(pool.min_nodes, running), pool.max_nodes)
-        yield _disks(region, f"pool {pool.name}", pool.disk_gib, disks)
+        yield disk_item(region, f"pool {pool.name}", pool.disk_gib, disks)
 
 
 def _system_pool(region: str, layout: ClusterLayout) -> Iterator[CostItem]:
     pool = layout.system_pool
     nodes = (pool.min_nodes, pool.min_nodes, pool.max_nodes)
     price = facts.price(pool.machine, region, "on_demand")
-    yield _machines(f"system pool ({pool.machine})", price, nodes)
-    yield _disks(region, "the system pool", SYSTEM_DISK_GIB, nodes)
+    yield machine_item(f"system pool ({pool.machine})", price, nodes)
+    yield disk_item(region, "the system pool", SYSTEM_DISK_GIB, nodes)
 
 
 def _monitoring(region: str, layout: ClusterLayout) -> Iterator[CostItem]:
@@ -75,12 +76,14 @@ def _monitoring(region: str, layout: ClusterLayout) -> Iterator[CostItem]:
         yield _tariff(region).item(f"disk of the monitoring ({gib} GiB)", "ebs_gp3", always(gib))
 
 
-def _machines(name: str, price: InstancePrice | None, nodes: Units) -> CostItem:
+def machine_item(name: str, price: InstancePrice | None, nodes: Units) -> CostItem:
+    """Price of machines of one type."""
     usd = (price.usd_per_hour_min, price.usd_per_hour_expected, price.usd_per_hour_max) if price else None
     return machines(name, usd, nodes, price)
 
 
-def _disks(region: str, owner: str, gib: int, nodes: Units) -> CostItem:
+def disk_item(region: str, owner: str, gib: int, nodes: Units) -> CostItem:
+    """Price of root disks, which exist while their nodes do."""
     least, usual, most = nodes
     return _tariff(region).item(
         f"root disks of {owner} ({gib} GiB)", "ebs_gp3", (least * gib, usual * gib, most * gib)
@@ -108,7 +111,8 @@ def network_items(region: str, zones: int, cloud: AwsSpec) -> Iterator[CostItem]
     yield _tariff(region).item(f"interface endpoints ({ends})", "interface_endpoint", hours)
 
 
-def _storage(spec: StackSpec) -> Iterator[CostItem]:
+def storage_items(spec: StackSpec) -> Iterator[CostItem]:
+    """Price of the shared file system."""
     lustre = spec.data.shared_fs
     if lustre:
         key = f"fsx_lustre_persistent_2_ssd_{lustre.throughput_mb_s_per_tib}"

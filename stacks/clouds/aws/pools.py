@@ -18,7 +18,7 @@ from infra.stackspec.model import demanded
 from infra.stackspec.purchases import CapacityBlock, Reserved
 from infra.stackspec.sharing import Sharing, counted
 from stacks.flavors import flavor_of
-from stacks.parts import NodePool
+from stacks.parts import MachinePool, NodePool
 from stacks.sharing import sharing_args
 
 
@@ -111,6 +111,20 @@ def _repair(wanted: RepairSpec) -> RepairArgs:
             for rule in wanted.rules
         ],
     }
+
+
+def machine_pool(pool: PoolSpec, region: str) -> MachinePool:
+    """Record of a pool without Kubernetes, with whole GPUs."""
+    price, processors = node_price(pool, region), facts.cpu_type(pool.machine)
+    known = dict[str, Any]()
+    if processors is not None:
+        offer = cpu_offer(processors)
+    else:
+        machine = facts.instance_type(pool.machine)
+        offer = node_offer(machine, "device_plugin" if pool.rdma else None)
+        known = {"peak_tflops": peak_tflops(machine), **link_rates(machine, efa=pool.rdma)}
+    usd = price.usd_per_hour_expected if price else None
+    return MachinePool(machine=pool.machine, offer=offer, usd_per_hour=usd, facts=known)
 
 
 def pool_record(pool: PoolSpec, on: AwsSpec, labels: Mapping[str, str], *, region: str) -> NodePool:

@@ -1,5 +1,7 @@
 """Computed outputs of AWS resources, for mocks."""
 
+import json
+
 from tests.components.graph import Computed
 
 # Of repetitions, with their names alone.
@@ -28,5 +30,9 @@ COMPUTED: Computed = {
         "headline": "PASS",
         "scheduled": args.inputs["scheduled_plan"] and _REQUESTS[args.inputs["service"]],
     },
+    "aws:cloudcontrol/resource:Resource": lambda args: {
+        "properties": json.dumps({"Id": f"pcs_{args.name}", "Arn": f"arn:aws:pcs:::{args.name}"}),
+    },
+    "aws:ssm/association:Association": lambda args: {"associationId": args.name},
     "aws:fsx/lustreFileSystem:LustreFileSystem": lambda _: {"dnsName": "fs.example", "mountName": "abcdef"},
 }

@@ -106,5 +106,5 @@ def test_slurm_render_takes_the_same_file() -> None:
     spec = stackspec.load_file("large-slurm-aws").spec
     system = slurm.system(spec, slurm.SystemOptions(version="25.11"))
     assert [one.name for one in system.partitions] == ["p4d", "l4-spot", "cpu"]
-    assert {one.name: dict(one.quotas) for one in system.accounts}["research"] == {"p4d": 48, "l4-spot": 8}
+    assert {one.name: dict(one.quotas) for one in system.accounts}["research"] == {"p4d": 48, "l4-spot": 2}
     assert "GrpTRESMins=billing=7200000000" in slurm.files(system)["accounts.sh"]

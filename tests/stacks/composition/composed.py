@@ -24,6 +24,7 @@ FILES: dict[Pair, str] = {
     ("small-cluster", "gcp"): "Pulumi.small-gke-gcp.yaml",
     ("medium", "aws"): "Pulumi.dev-aws.yaml",
     ("medium", "gcp"): "Pulumi.dev-gcp.yaml",
+    ("large-slurm", "aws"): "Pulumi.large-slurm-aws.yaml",
 }
 STACK = "dev"
 

@@ -1,0 +1,91 @@
+"""Accounts, QOS and limits of teams, which the login node loads into the accounting data base."""
+
+import json
+from typing import Final, TypedDict
+
+import pulumi
+import pulumi_aws as aws
+
+from components.base import Component, Options
+
+GROUP_TAG: Final = "aws:pcs:compute-node-group-id"
+"""Tag that the service puts on the instances of a group."""
+PROFILE: Final = "/etc/profile.d/slurm.sh"
+_PATIENCE_S: Final = 1800
+"""Seconds in which the login node must have started and loaded the accounts."""
+
+
+class AwsSlurmAccountsArgs(TypedDict):
+    """Login node and scripts."""
+
+    login_group_id: pulumi.Input[str]
+    """Id of the compute node group of the login node."""
+    accounts: str
+    """accounts.sh of `trainstack slurm render`, which may run again."""
+    validation: str
+    """The script that adds the account of validations; `$user` is their user."""
+    add_user: str
+    """add-user.sh: a member of a team, by user name and team."""
+    tags: pulumi.Input[dict[str, str]]
+    """Tags of the document."""
+
+
+class AwsSlurmAccounts(Component):
+    """A document of Systems Manager and its association with the login node.
+
+    The association runs when the login node registers, when the script changes, and on a login node that
+    replaces another one. Creation waits until it succeeded, so queues that name QOS come after it.
+    """
+
+    association_id: pulumi.Output[str]
+    """Id of the association; known once the accounts are loaded."""
+
+    def __init__(self, name: str, args: AwsSlurmAccountsArgs, opts: Options = None) -> None:
+        super().__init__(name, opts)
+        document = aws.ssm.Document(
+            f"{name}-document",
+            document_type="Command",
+            document_format="JSON",
+            target_type="/AWS::EC2::Instance",
+            content=json.dumps(content(args["accounts"], args["validation"], args["add_user"])),
+            tags=args["tags"],
+            opts=self.child(),
+        )
+        loaded = aws.ssm.Association(
+            f"{name}-loaded",
+            name=document.name,
+            # Another script is another version, which runs at once.
+            document_version=document.latest_version,
+            targets=[aws.ssm.AssociationTargetArgs(key=f"tag:{GROUP_TAG}", values=[args["login_group_id"]])],
+            wait_for_success_timeout_seconds=_PATIENCE_S,
+            opts=self.child(),
+        )
+        self.association_id = loaded.association_id
+        self.register_declared()
+
+
+def content(accounts: str, validation: str, add_user: str) -> dict[str, object]:
+    """The document: installs add-user.sh and runs accounts.sh as root."""
+    folder = "${TRAINSTACK_SCRIPTS:-/opt/trainstack/slurm}"
+    lines = [
+        "#!/bin/bash",
+        "set -eu",
+        f"[ ! -r {PROFILE} ] || . {PROFILE}",
+        f"mkdir -p {folder}",
+        *_file(f"{folder}/accounts.sh", accounts),
+        *_file(f"{folder}/add-user.sh", add_user),
+        *_file(f"{folder}/validation.sh", validation),
+        f"for attempt in $(seq 60); do code=0; {folder}/accounts.sh || code=$?",
+        # slurmdbd knows GPUs once slurmctld has registered.
+        '  [ "$code" = 3 ] || break; sleep 5; done; [ "$code" = 0 ] || exit "$code"',
+        f"user=${{TRAINSTACK_USER:-trainstack}} {folder}/validation.sh",
+    ]
+    return {
+        "schemaVersion": "2.2",
+        "description": "Accounts, QOS, quotas and budgets of the stack's teams.",
+        "mainSteps": [{"action": "aws:runShellScript", "name": "accounts", "inputs": {"runCommand": lines}}],
+    }
+
+
+def _file(path: str, text: str) -> list[str]:
+    return [f"cat > {path} <<'TRAINSTACK'", *text.splitlines(), "TRAINSTACK", f"chmod 755 {path}"]

@@ -1,0 +1,67 @@
+"""Outputs of a deployed stack with Slurm: one versioned record."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from infra.outputs import cluster as outputs
+from infra.outputs.jobs import ValidationJob
+
+SCHEMA = "trainstack.slurm-outputs/1"
+PLAIN_KEYS = ("cluster_id", "checkpoint_uri")
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PartitionOutputs(_Record):
+    """A pool as a partition."""
+
+    name: str
+    machine: str
+    purchase: str
+    max_nodes: int
+    group_id: str
+    """Id of the compute node group."""
+    usd_per_hour: float | None
+    """Of one node; null: unknown."""
+
+
+class SlurmOutputs(_Record):
+    """Data about a deployed Slurm system."""
+
+    schema_version: Literal["trainstack.slurm-outputs/1"] = "trainstack.slurm-outputs/1"
+    stack: str
+    cloud: str
+    region: str
+    profile: str
+    owner: str
+    cost_center: str
+    cluster_id: str
+    login_group_id: str
+    """Id of the compute node group of the login node."""
+    checkpoint_uri: str
+    dataset_uri: str
+    artifact_uri: str
+    partitions: tuple[PartitionOutputs, ...]
+    accounts: tuple[str, ...]
+    budget: str
+    smoke: tuple[ValidationJob, ...]
+    """Validations, one of each validated pool; empty: the stack has no gate."""
+
+
+def is_of_slurm(exported: Mapping[str, Any]) -> bool:
+    """Return whether stack outputs are those of a stack with Slurm."""
+    return bool(dict(exported.get(outputs.KEY) or {}).get("schema_version") == SCHEMA)
+
+
+def export(fields: Mapping[str, Any]) -> None:
+    """Export the record made of `fields` (plain values or outputs) and the plain keys."""
+    outputs.export(fields, SlurmOutputs, PLAIN_KEYS)
+
+
+def parse(exported: Mapping[str, Any]) -> SlurmOutputs:
+    """Read the record back from stack outputs. Raises KeyError before the first complete deployment."""
+    return SlurmOutputs.model_validate(exported[outputs.KEY])
