@@ -19,7 +19,7 @@ LOGIN_PATH = "/oauth2/token"
 # Address of all MLflow Apps: sagemaker-mlflow 0.5.0, mlflow_sagemaker_helpers.py.
 MLFLOW = "SAGEMAKER_MLFLOW_CUSTOM_ENDPOINT"
 # Services as botocore names them in variables (`AWS_ENDPOINT_URL_<SERVICE>`).
-_SERVICES = ("SAGEMAKER", "S3", "CLOUDWATCH_LOGS", "STS", "LAMBDA", "BUDGETS", "SNS")
+_SERVICES = ("SAGEMAKER", "S3", "CLOUDWATCH_LOGS", "STS", "LAMBDA", "BUDGETS", "SNS", "SSM")
 # APIs as gcloud names them in variables (`CLOUDSDK_API_ENDPOINT_OVERRIDES_<API>`).
 _APIS = ("AIPLATFORM", "LOGGING", "SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB", "CLOUDSCHEDULER")
 # Below the ports that Linux gives to outgoing connections, and below the rendezvous ports of runs.

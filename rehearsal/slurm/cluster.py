@@ -49,6 +49,7 @@ class LocalSlurm:
         self._logs: list[IO[bytes]] = []
         self.nodes: list[LocalNode] = []
         self._conf = folder / "etc/slurm.conf"
+        self._place: LocalPlace
         self.user = packages.user()
         """The user of the daemons and of jobs."""
 
@@ -140,9 +141,10 @@ class LocalSlurm:
             plugins=self._root / packages.PLUGINS,
             host=host,
             user=self.user,
-            port=_free_ports(_MOST_NODES + 20),
+            port=free_ports(_MOST_NODES + 20),
             quick=QUICK,
         )
+        self._place = place
         files, self.nodes = local_files(self._render(str(self.folder / "etc")), place)
         self._write(files)
         for number in range(max((one.gpus for one in self.nodes), default=0)):
@@ -159,6 +161,15 @@ class LocalSlurm:
         for one in self.nodes:
             self.start_node(one.name)
         self.until(self._idle, _START_S, what="nodes are idle")
+
+    def rewrite(self, render: Callable[[str], Mapping[str, str]]) -> None:
+        """Write files with other partitions, and let slurmctld read them. Raises SetupError."""
+        self._render = render
+        files, _ = local_files(render(str(self.folder / "etc")), self._place)
+        self._write(files)
+        done = self.run("scontrol", "reconfigure")
+        if done.returncode:
+            raise SetupError(f"scontrol reconfigure: {done.stdout}{done.stderr}")
 
     def stop(self) -> None:
         """End every process of the cluster."""
@@ -254,7 +265,7 @@ class LocalSlurm:
         return found
 
 
-def _free_ports(count: int) -> int:
+def free_ports(count: int) -> int:
     """The first of `count` ports in a row that nothing uses on loopback."""
     for block in range(200):
         first = 20_000 + (os.getpid() * 100 + block * 100) % 12_000

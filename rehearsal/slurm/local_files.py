@@ -33,6 +33,11 @@ class LocalNode:
     gpus: int
 
 
+def one_of(path: str) -> str:
+    """The file name of a path."""
+    return path.rpartition("/")[2]
+
+
 def local_files(files: Mapping[str, str], place: LocalPlace) -> tuple[dict[str, str], list[LocalNode]]:
     """The files, and the nodes of slurm.conf in order."""
     nodes: list[LocalNode] = []

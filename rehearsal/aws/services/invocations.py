@@ -1,14 +1,16 @@
-"""Invocations of functions by an engine: `aws:lambda/invocation:Invocation` calls Lambda and waits.
+"""Calls of an engine that wait for their end: functions of Lambda, associations of Systems Manager.
 
 Source: hashicorp/terraform-provider-aws internal/service/lambda/invocation.go (buildInput: the action and the
 input before, under `terraform_key`, where the scope is CRUD; invoke: a FunctionError fails the operation;
-resourceInvocationDelete: no call where the scope is CREATE_ONLY). The services of a home run while an
+resourceInvocationDelete: no call where the scope is CREATE_ONLY), internal/service/ssm/association.go
+(waitAssociationCreated with wait_for_success_timeout_seconds). The services of a home run while an
 engine works; without them, as without a daemon, no function is called.
 """
 
 import http.client
 import json
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote
 
 from rehearsal import service_ports
@@ -51,4 +53,48 @@ def _invoke(site: Site, name: str, payload: str) -> str:
     return result
 
 
-HOOKS: Mapping[str, Hooks[Site]] = {"lambda/invocation:Invocation": Hooks(calls=_called)}
+def _associated(site: Site, action: str, _: Properties | None, new: Properties) -> Properties:
+    home = site.state.path.parent
+    if action == "delete" or not (home / service_ports.FILES["aws"]).exists():
+        return {}
+    if not new.get("waitForSuccessTimeoutSeconds"):
+        return {}
+    targets = [{"Key": one["key"], "Values": one["values"]} for one in new.get("targets") or ()]
+    asked = {"DocumentName": new.get("name"), "Targets": targets, "Parameters": new.get("parameters") or {}}
+    sent = _ask(site, "SendCommand", asked)
+    found = _ask(site, "ListCommandInvocations", {"CommandId": sent["Command"]["CommandId"]})
+    runs = found["CommandInvocations"]
+    if not runs:
+        raise RefusalError("TimedOut", "unexpected state 'Pending', wanted target 'Success': no instance", "")
+    for one in runs:
+        if one["Status"] != "Success":
+            output = "".join(str(plugin["Output"]) for plugin in one["CommandPlugins"]).strip()
+            raise RefusalError("Failed", f"unexpected state 'Failed', wanted target 'Success': {output}", "")
+    return {}
+
+
+def _ask(site: Site, operation: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
+    signed = f"AWS4-HMAC-SHA256 Credential={OPERATOR_KEY}/20261129/{site.region}/ssm/aws4_request"
+    place = http.client.HTTPConnection(
+        "127.0.0.1", service_ports.port(site.state.path.parent), timeout=_LONGEST_S
+    )
+    headers = {
+        "Authorization": signed,
+        "Content-Type": "application/x-amz-json-1.1",
+        "X-Amz-Target": f"AmazonSSM.{operation}",
+    }
+    try:
+        place.request("POST", "/", json.dumps(content), headers)
+        answer = place.getresponse()
+        found: dict[str, Any] = json.loads(answer.read() or b"{}")
+    finally:
+        place.close()
+    if answer.status != http.client.OK:
+        raise RefusalError(str(found.get("__type")), str(found.get("message")), "")
+    return found
+
+
+HOOKS: Mapping[str, Hooks[Site]] = {
+    "lambda/invocation:Invocation": Hooks(calls=_called),
+    "ssm/association:Association": Hooks(calls=_associated),
+}

@@ -26,9 +26,11 @@ from rehearsal.jobs.aws.sagemaker.tuning_api import TuningApi
 from rehearsal.jobs.aws.sagemaker.tuning_jobs import TuningJobs
 from rehearsal.jobs.aws.security_groups import SecurityGroups
 from rehearsal.jobs.aws.service_quotas import ServiceQuotas
+from rehearsal.jobs.aws.systems_manager import SystemsManager
 from rehearsal.jobs.aws.topics import Topics
 from rehearsal.jobs.faults import CreateFaults, JobFaults
 from rehearsal.jobs.log_store import LogStore
+from rehearsal.slurm.pcs import PcsClusters
 from rehearsal.workloads.addresses import Addresses
 
 
@@ -49,6 +51,8 @@ class AwsServices:
         self._functions, self._apps = Functions(state, logs), MlflowApps(state)
         self._searches = TuningJobs(state, logs, lambda job: self.begin(job, CreateFaults()), self.stop_job)
         self._fail_what_ran()
+        self._slurm = PcsClusters(state, home)
+        commands = SystemsManager(state, self._slurm, home)
         services: dict[str, Service] = {
             "sagemaker": SageMakerApi(
                 state, self, self._faults, TuningApi(state, self._searches, self._faults.quotas)
@@ -59,6 +63,7 @@ class AwsServices:
             "sns": Topics(state, home),
             "ec2": SecurityGroups(state),
             "servicequotas": ServiceQuotas(state, self._faults.quotas),
+            "ssm": commands,
         }
         try:
             self._plane = Dataplane(state, services, port=service_ports.port(home))
@@ -71,6 +76,7 @@ class AwsServices:
             ) from error
         self._functions.open(self._plane.identities, self._plane.url)
         self._apps.open(self._plane.identities, self._plane.url)
+        commands.open(self._plane.identities, self._plane.url)
         api = self._plane.services["sagemaker"]
         self._plane.services["sagemaker"] = MlflowGateway(state, self._apps, api, self._plane.identities)
         self._region = TrainingContext(
@@ -93,7 +99,7 @@ class AwsServices:
         """Machines of running jobs, function calls and MLflow servers, each as a row of a pod."""
         mine = [row for runner in self._running() if not runner.job.over for row in runner.describe()]
         mine += self._searches.live()
-        return [*mine, *self._functions.live(), *self._apps.live()]
+        return [*mine, *self._functions.live(), *self._apps.live(), *self._slurm.live()]
 
     def locate(self, arn: str) -> str | None:
         """The URL on this machine of the MLflow App with this ARN, if it runs."""
@@ -106,6 +112,7 @@ class AwsServices:
         for runner in self._running():
             runner.kill()
         self._functions.stop()
+        self._slurm.stop()
 
     # -- called by the SageMaker API -------------------------------------------------------------------
 
