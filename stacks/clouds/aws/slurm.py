@@ -260,6 +260,7 @@ class AwsSlurm:
         """The validation of a pool by sbatch; returns fields of `infra.outputs.jobs.ValidationJob`."""
         spec, nodes = self._spec, self._spec.validated[pool.name]
         machine = machine_pool(pool, spec.region)
+        (node,) = (one.machine for one in self._system.partitions if one.name == pool.name)
         gate = JobGate(
             f"{spec.name}-{pool.name}-smoke",
             {
@@ -273,8 +274,8 @@ class AwsSlurm:
                     command=(),  # filled in by `validation`
                     nodes=nodes,
                     gpus_per_node=machine.offer["gpus"],
-                    cpu=machine.offer["cpu"],
-                    memory_gib=machine.offer["memory_gib"],
+                    cpu=node.cpus,
+                    memory_gib=node.memory_mib // 1024,
                     timeout_s=spec.smoke.timeout_s,
                 ),
                 "environment": {},
