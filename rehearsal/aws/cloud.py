@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from infra.discovery import gathered
-from rehearsal.aws import functions, implicit, owners, references
+from rehearsal.aws import desired_states, functions, implicit, owners, references
 from rehearsal.aws.rules import BOOK
-from rehearsal.aws.services import cloudcontrol
 from rehearsal.aws.site import MISSING, Site, site_of
 from rehearsal.aws.table import TABLE, canonical
 from rehearsal.core.emulation.entries import Facet, Key, Relation
@@ -98,8 +97,8 @@ class EmulatedAws(OwnersCloud[Site]):
 
     def replaces(self, row: Row, path: str, old: Properties, new: Properties) -> bool:
         """A change of the region replaces every resource, one of a create-only property that of a type."""
-        if path == "desiredState" and row.token.endswith(cloudcontrol.RESOURCE):
-            return cloudcontrol.replaced(new.get("typeName"), old, new)
+        if path == "desiredState" and row.token.endswith(desired_states.RESOURCE):
+            return desired_states.replaced(new.get("typeName"), old, new)
         return path == "region" or super().replaces(row, path, old, new)
 
     def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:

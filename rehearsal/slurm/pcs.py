@@ -12,7 +12,7 @@ from typing import Any
 
 from infra.engine.golang import SetupError
 from infra.slurm.machines import NodeHardware, machine
-from rehearsal.aws.services.cloudcontrol import CLUSTER, GROUP, QUEUE, RESOURCE, state_of
+from rehearsal.aws.desired_states import CLUSTER, GROUP, QUEUE, RESOURCE, state_of
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.slurm.cluster import LocalSlurm, free_ports

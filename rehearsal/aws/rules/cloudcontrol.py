@@ -9,8 +9,8 @@ import botocore.session
 from botocore.model import ListShape, MapShape, Shape, StructureShape
 
 from infra.catalog.aws.pcs import ROLE_PREFIX, Level, pcs
+from rehearsal.aws.desired_states import CLUSTER, GROUP, QUEUE, RESOURCE, state_of
 from rehearsal.aws.rules.book import BOOK, AwsContext
-from rehearsal.aws.services.cloudcontrol import CLUSTER, GROUP, QUEUE, RESOURCE, state_of
 from rehearsal.core.model import Properties, Record
 from rehearsal.core.rules.model import Violation
 

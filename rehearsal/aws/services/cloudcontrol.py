@@ -10,46 +10,14 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from rehearsal.aws.desired_states import CLUSTER, GROUP, QUEUE, RESOURCE, state_of
 from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks, refuse
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, Record
 
-RESOURCE: Final = "cloudcontrol/resource:Resource"
-CLUSTER, GROUP, QUEUE = "AWS::PCS::Cluster", "AWS::PCS::ComputeNodeGroup", "AWS::PCS::Queue"
 # Segments of ARNs: Service Authorization Reference, AWS Parallel Computing Service.
 _SEGMENTS: Final = {CLUSTER: "cluster", GROUP: "computenodegroup", QUEUE: "queue"}
-# pulumi-aws-native 1.84 sdk/python pcs (`replace_on_changes`), which follows the schemas of CloudFormation.
-CREATE_ONLY: Final[Mapping[str, frozenset[str]]] = {
-    CLUSTER: frozenset({"Name", "Networking", "Size"}),
-    GROUP: frozenset({"ClusterId", "InstanceConfigs", "Name"}),
-    QUEUE: frozenset({"ClusterId", "Name"}),
-}
-
-
-def state_of(inputs: Properties) -> Mapping[str, Any] | None:
-    """The desired state; None while it is unknown or is no JSON object."""
-    text = inputs.get("desiredState")
-    if not isinstance(text, str):
-        return None
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def replaced(kind: object, old: Properties, new: Properties) -> bool:
-    """Return whether a change of the desired state replaces the resource."""
-    before, after = state_of(old), state_of(new)
-    if before is None or after is None:
-        return False
-    return any(before.get(one) != after.get(one) for one in CREATE_ONLY.get(str(kind), ()))
-
-
-def of_kind(site: Site, kind: str) -> list[Record]:
-    """The resources of a type that are visible, oldest first."""
-    return [one for one in site.all(RESOURCE) if one.inputs.get("typeName") == kind]
 
 
 def _outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from infra.engine.golang import SetupError
-from rehearsal.aws.services.cloudcontrol import state_of
+from rehearsal.aws.desired_states import state_of
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
