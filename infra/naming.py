@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 # The tags every taggable resource of a stack carries; cost reports and the policy pack rely on them.
 TAG_PREFIX = "trainstack"
+LOGIN_TAG = (f"{TAG_PREFIX}:node", "login")
+"""Tag of the login node of a Slurm system, beside that of the stack."""
 # Prefix of the groups of teams in the API server.
 GROUP_PREFIX = f"{TAG_PREFIX}:team:"
 # Names of queues and flavors are also label values, of at most 63 characters.

@@ -73,6 +73,7 @@ _INNER = "part of `AwsTracking` and `GcpTracking`"
 _VOLUMES = "takes volumes that are no declared outputs of the storage"
 _SPEC = "takes objects that are made from a checked spec"
 _CLUSTERS = "for stacks of several clusters, which no profile offers yet"
+_SLURM = "new, and never deployed to a real account; use the profile large-slurm"
 LEFT_OUT: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
@@ -89,6 +90,9 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("SharedFolders", "TeamCheckpoints", "TeamClaims", "TeamVolumes"), _VOLUMES),
     "AdmissionPolicies": _SPEC,
     **dict.fromkeys(("Dispatching", "Fencing", "ManagerAccess"), _CLUSTERS),
+    **dict.fromkeys(
+        ("AwsSlurmAccounts", "AwsSlurmCluster", "AwsSlurmNodes", "AwsSlurmQueue", "AwsSlurmRole"), _SLURM
+    ),
 }  # fmt: skip
 """Component that is not in the package -> reason."""
 

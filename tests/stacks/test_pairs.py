@@ -10,6 +10,7 @@ from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.clouds import ExistingSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout, SmallLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.supported import CLOUDS, PROFILES, SUPPORTED
 from stacks import compose
@@ -20,6 +21,7 @@ LAYOUTS: dict[str, type[Any]] = {
     "small-cluster": ClusterLayout,
     "medium": ClusterLayout,
     "large": LargeLayout,
+    "large-slurm": SlurmLayout,
 }
 ONS: dict[str, type[Any]] = {"aws": AwsSpec, "gcp": GcpSpec, "existing": ExistingSpec}
 

@@ -28,12 +28,10 @@ from infra.jobs.service import (
 from infra.launchers import shell
 from infra.launchers.runplan import RunPlan
 from infra.launchers.shell import CODE_URI
-from infra.naming import TAG_PREFIX
+from infra.naming import LOGIN_TAG, TAG_PREFIX
 from smoke_training.names import RESULT_COPIES
 
 _STACK_TAG: Final = f"{TAG_PREFIX}:stack"
-LOGIN_TAG: Final = (f"{TAG_PREFIX}:node", "login")
-"""Tag of the login node, beside that of the stack."""
 DOCUMENT: Final = "AWS-RunShellScript"
 CODE: Final = "code"
 """Folder of code and plan, in that of the job."""

@@ -17,9 +17,8 @@ from components.jobs.gate import JobGate
 from infra import slurm
 from infra.catalog.aws.pcs import pcs as catalog
 from infra.catalog.slurm_names import BORROW, VALIDATION
-from infra.jobs.aws.pcs import LOGIN_TAG
 from infra.launchers.runplan import RunPlan
-from infra.naming import TAG_PREFIX, lasting_tags
+from infra.naming import LOGIN_TAG, TAG_PREFIX, lasting_tags
 from infra.slurm import accounts, pcs
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
