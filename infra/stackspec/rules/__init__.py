@@ -13,12 +13,11 @@ from infra.errors import Problem
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
-from infra.stackspec.rules import checkpoints, cluster, core, parts, small, windows
+from infra.stackspec.rules import checkpoints, cluster, core, parts, slurm, small, windows
 from infra.stackspec.rules.aws import cluster as aws
 from infra.stackspec.rules.aws import small as small_aws
 from infra.stackspec.rules.gcp import cluster as gcp
 from infra.stackspec.rules.gcp import small as small_gcp
-from infra.stackspec.slurm import rules as slurm
 from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
 

@@ -1,1 +1,1 @@
-"""A stack whose jobs are queued by Slurm: its layout and rules."""
+"""The layout of a stack whose jobs are queued by Slurm."""

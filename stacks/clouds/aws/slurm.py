@@ -25,8 +25,8 @@ from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import PoolSpec
 from infra.stackspec.model import demanded
 from infra.stackspec.purchases import CapacityBlock, Reserved
+from infra.stackspec.rules.slurm import LOGIN
 from infra.stackspec.slurm.layout import SlurmLayout
-from infra.stackspec.slurm.rules import LOGIN
 from stacks.clouds.aws.options import on_aws
 from stacks.clouds.aws.pools import machine_pool
 from stacks.clouds.aws.storage import storage_args, uri
