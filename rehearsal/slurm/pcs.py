@@ -16,7 +16,7 @@ from rehearsal.aws.desired_states import CLUSTER, GROUP, QUEUE, RESOURCE, state_
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.slurm.cluster import LocalSlurm, free_ports
-from rehearsal.slurm.pcs_files import Group, PcsSystem, Queue, files
+from rehearsal.slurm.pcs_files import PcsSystem, Queue, SlurmGroup, files
 
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 _PORT = "29500"
@@ -157,12 +157,12 @@ def _settings(record: Record) -> dict[str, str]:
     return {str(one["ParameterName"]): str(one["ParameterValue"]) for one in custom}
 
 
-def _group(record: Record) -> Group:
+def _group(record: Record) -> SlurmGroup:
     state = state_of(record.inputs) or {}
     name = str(state["InstanceConfigs"][0]["InstanceType"])
     hardware = machine("aws", name) or NodeHardware(2, 4096)
     nodes = int(state["ScalingConfiguration"]["MaxInstanceCount"])
-    return Group(record.id, str(state["Name"]), nodes, hardware, _settings(record))
+    return SlurmGroup(record.id, str(state["Name"]), nodes, hardware, _settings(record))
 
 
 def _queue(record: Record) -> Queue:

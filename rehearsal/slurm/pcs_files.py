@@ -12,7 +12,7 @@ from rehearsal.slurm.local_files import one_of
 
 
 @dataclass(frozen=True)
-class Group:
+class SlurmGroup:
     """A compute node group."""
 
     id: str
@@ -42,7 +42,7 @@ class PcsSystem:
 
     name: str
     settings: Mapping[str, str]
-    groups: tuple[Group, ...]
+    groups: tuple[SlurmGroup, ...]
     queues: tuple[Queue, ...]
     scripts: Mapping[str, str]
     """Files of nodes by path, from their user data."""
@@ -89,7 +89,7 @@ def files(system: PcsSystem, folder: str) -> dict[str, str]:
     }
 
 
-def _node(one: Group) -> str:
+def _node(one: SlurmGroup) -> str:
     found = one.hardware
     chosen = {"RealMemory": str(found.memory_mib), **one.settings}
     gres = f" Gres=gpu:{found.gpu_type}:{found.gpus}" if found.gpus else ""

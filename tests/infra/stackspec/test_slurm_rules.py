@@ -16,7 +16,7 @@ from tests.stacks.stack_files import at
 DAY = datetime.date(2026, 11, 29)
 _POOL = "layout.pools[0]"
 BROKEN: dict[str, tuple[str, Any, str, str]] = {
-    "a version that nobody offers": (
+    "an unknown version": (
         "layout.slurm_version", "22.05", "layout.slurm_version", "pcs-version-unknown",
     ),
     "a version past its end": ("layout.slurm_version", "24.11", "layout.slurm_version", "pcs-version-ended"),
