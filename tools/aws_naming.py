@@ -36,10 +36,11 @@ class Naming:
     """Property paths of a type: the SDK's for the provider's, with their forms and documentation."""
 
     def __init__(self, token: str, terraform: str, judged: frozenset[str]) -> None:
-        described, arguments = describe(f"aws:{token}"), arguments_of(f"aws:{token}")
+        described = describe(f"aws:{token}")
+        arguments: type | None = arguments_of(f"aws:{token}")
         assert described is not None and arguments is not None, token
         self._inputs, self._objects = described["inputs"], described["objects"]
-        self._class = arguments
+        self._class: type | None = arguments
         self._judged = judged
         self._accepted = {(fact, path) for of, fact, path in _ACCEPTED if of == token}
         self.services = newer_values.services(token.partition("/")[0], terraform)
