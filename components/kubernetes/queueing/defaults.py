@@ -20,6 +20,7 @@ that (apiserver v0.36.2 pkg/admission/plugin/policy/mutating/dispatcher.go, `dis
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from agents.clusters.fence import ORIGIN_LABEL
 from components.kubernetes.queueing import job_limits
 from components.kubernetes.queueing.kueue import GPU_TAINT
 from components.kubernetes.queueing.policy import Body, Mutation, rule
@@ -143,7 +144,7 @@ def mutations(flavors: Sequence[FlavorArgs], *, ending: bool = False) -> Iterato
 def _mutations(flavors: Sequence[FlavorArgs], *, ending: bool) -> Iterator[Mutation]:
     variables = {"templates": _TEMPLATES, "resources": _OF_CONTAINERS}
     variables |= {"untolerated": _untolerated(), "unrequested": _unrequested()}
-    yield Mutation(TOLERATED, _TEMPLATED, [_tolerated(), _requests()], _with_before(variables))
+    yield Mutation(TOLERATED, _TEMPLATED, [_tolerated(), _requests(), _kept()], _with_before(variables))
     variables = {"resources": _OF_TRAIN_JOB, "untolerated": _untolerated_trainer()}
     variables |= {"unrequested": _unrequested()}
     train_jobs = [rule("trainer.kubeflow.org", "trainjobs", operations=_CHANGES)]
@@ -239,6 +240,19 @@ def _train_job() -> str:
         has(object.spec.runtimePatches)
         ? JSONPatch{{op: 'add', path: '/spec/runtimePatches/-', value: patch}}
         : JSONPatch{{op: 'add', path: '/spec/runtimePatches', value: [patch]}})
+    """
+
+
+def _kept() -> str:
+    """A job of a manager of several clusters without a time after which this cluster deletes it.
+
+    Kueue 0.19.2 copies that time. Where the job is deleted here before its end is copied back, the manager
+    sends it again (kubernetes-sigs/kueue#14734). The manager deletes it when it knows the end.
+    """
+    sent = f"'{ORIGIN_LABEL}' in object.metadata.?labels.orValue({{}})"
+    return f"""
+      object.kind in ['Job', 'JobSet'] && object.spec.?ttlSecondsAfterFinished.hasValue() && {sent}
+      ? [JSONPatch{{op: 'remove', path: '/spec/ttlSecondsAfterFinished'}}] : []
     """
 
 
