@@ -10,6 +10,8 @@ LOGIN_TAG = (f"{TAG_PREFIX}:node", "login")
 """Tag of the login node of a Slurm system, beside that of the stack."""
 # Prefix of the groups of teams in the API server.
 GROUP_PREFIX = f"{TAG_PREFIX}:team:"
+MANAGER_GROUP = f"{TAG_PREFIX}:manager"
+"""Group of the manager of several clusters in the API server of a worker."""
 # Names of queues and flavors are also label values, of at most 63 characters.
 _QUEUE_NAME_LENGTH = 40
 _POOL_QUEUE_LENGTH = 63 - len("team---") - _QUEUE_NAME_LENGTH
@@ -65,6 +67,21 @@ def pool_queue(team: str, pool: str) -> str:
     pods with it.
     """
     return f"{team_namespace(team)}--{sanitize(pool, max_length=_POOL_QUEUE_LENGTH)}"
+
+
+def cluster_stack(stack: str, cluster: str) -> str:
+    """The Pulumi stack of a cluster of a large stack."""
+    return f"{stack}-{cluster}"
+
+
+def cluster_pool(cluster: str, pool: str) -> str:
+    """Full name of a pool of a cluster of a large stack."""
+    return f"{cluster}-{pool}"
+
+
+def dispatcher_role(stack: str) -> str:
+    """Role of the dispatcher of a large stack, which its clusters trust before it exists."""
+    return f"{stack}-dispatcher"
 
 
 def lasting_tags(stack: str) -> dict[str, str]:

@@ -6,18 +6,20 @@ from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
-from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.layouts import ClusterLayout, LargeLayout, SmallLayout
+from infra.stackspec.several.derived import ClusterMember
 from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.supported import pairs
 
 
-def compose(spec: StackSpec) -> dict[str, Any]:
+def compose(spec: StackSpec, member: ClusterMember | None = None) -> dict[str, Any]:
     """Declare every resource of a stack; the result is the input of `export` of its outputs.
 
-    Outputs are `infra.outputs.jobs` of a `SmallLayout`, `infra.outputs.slurm` of a `SlurmLayout` and
-    `infra.outputs.cluster` of others. Raises
-    UserError for a pair of profile and cloud that does not exist. A program imports only the SDKs of its own
-    stack: importing those of both clouds and Kubernetes took half of its processor time.
+    Outputs are `infra.outputs.jobs` of a `SmallLayout`, `infra.outputs.slurm` of a `SlurmLayout`,
+    `infra.outputs.manager` of a `LargeLayout`, and `infra.outputs.cluster` of others. `member`: the place of
+    a cluster in its large stack. Raises UserError for a pair of profile and cloud that does not exist. A
+    program imports only the SDKs of its own stack: importing those of both clouds and Kubernetes took half of
+    its processor time.
     """
     match spec.layout, spec.on:
         case SmallLayout() as small, AwsSpec() as on:
@@ -30,6 +32,14 @@ def compose(spec: StackSpec) -> dict[str, Any]:
             from stacks.layouts.jobs import managed_jobs
 
             return managed_jobs(GcpJobs(spec, small, on), spec, small)
+        case LargeLayout() as large, AwsSpec() as on:
+            from stacks.clouds.aws.clusters import manager_on_aws
+
+            return manager_on_aws(spec, large, on)
+        case ClusterLayout() as layout, AwsSpec() as on if member is not None:
+            from stacks.clouds.aws.clusters import worker_on_aws
+
+            return worker_on_aws(spec, layout, on, member)
         case ClusterLayout() as layout, AwsSpec() as on:
             from stacks.clouds.aws.cluster import AwsCloud
             from stacks.layouts.cluster import one_cluster

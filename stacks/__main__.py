@@ -16,8 +16,10 @@ from infra import stackspec
 from infra.errors import REFUSED, UserError
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
+from infra.outputs import manager as manager_outputs
 from infra.outputs import slurm as slurm_outputs
 from infra.stackspec import StackSpec
+from infra.stackspec.several.derived import ClusterMember
 from infra.stackspec.slurm.layout import SlurmLayout
 from stacks import compose, sdk
 
@@ -30,18 +32,19 @@ def main() -> None:
     stack = pulumi.get_stack()
     try:
         loaded = stackspec.load(stack, given, f"Pulumi.{stack}.yaml")
-        deploy(loaded.spec)
+        deploy(loaded.spec, loaded.member)
     except UserError as error:
         raise pulumi.RunError(f"the spec of stack {stack} {REFUSED}\n{error}") from None
 
 
-def deploy(spec: StackSpec) -> None:
+def deploy(spec: StackSpec, member: ClusterMember | None = None) -> None:
     """Declare a stack and export its outputs, in a running program."""
     if isinstance(spec.layout, SlurmLayout):
         slurm_outputs.export(compose(spec))
     else:
-        exported = outputs if spec.layout.has_cluster else job_outputs
-        exported.export(compose(spec))
+        of_cluster = manager_outputs if spec.layout.several else outputs
+        exported = of_cluster if spec.layout.has_cluster else job_outputs
+        exported.export(compose(spec, member))
     sdk.wait_for_outputs_once()
 
 

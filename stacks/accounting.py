@@ -12,7 +12,7 @@ from infra.naming import flavor_name, team_namespace
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.stack import TeamSpec
-from stacks.parts import Cluster, Pools, Tracking
+from stacks.parts import Cluster, NodePool
 
 # Hours of validations count like a team's, so that the sum of all ledgers is the total allocation.
 VALIDATION = "(validation)"
@@ -20,23 +20,22 @@ VALIDATION = "(validation)"
 
 def gpu_ledger(
     spec: StackSpec,
-    layout: ClusterLayout,
     *,
     cluster: Cluster,
-    pools: Pools,
+    pools: Mapping[str, NodePool],
     queueing: Queueing,
-    tracking: Tracking,
+    image: str,
+    shares: Mapping[str, int],
+    measured: bool,
 ) -> GpuLedger:
     """Declare the ledger, after the namespaces with its data."""
     teams = [_team(team) for team in spec.teams]
     if spec.smoke.enabled:
         teams.append({"name": VALIDATION, "namespace": GATE_NAMESPACE})
-    counts = {flavor_name(pool.name): gpu_shares(spec, pool) for pool in layout.pools}
-    shares = {name: count for name, count in counts.items() if count > 1}
-    args: GpuLedgerArgs = {"teams": teams, "prices": _prices(pools, shares), "image": tracking.image}
+    args: GpuLedgerArgs = {"teams": teams, "prices": _prices(pools, shares), "image": image}
     if shares:
         args["shares"] = shares
-    if layout.monitoring.kind == "in_cluster":
+    if measured:
         args["prometheus"] = PROMETHEUS_URL
     return GpuLedger(f"{spec.name}-ledger", args, cluster.after(queueing))
 
@@ -65,13 +64,19 @@ def _team(team: TeamSpec) -> LedgerTeamArgs:
     return {**made, "budget": budget}
 
 
-def _prices(pools: Pools, shares: Mapping[str, int]) -> Mapping[str, Mapping[str, float]]:
+def shares_of(spec: StackSpec, layout: ClusterLayout) -> dict[str, int]:
+    """Shares of a GPU by flavor, where GPUs are shared."""
+    counts = {flavor_name(pool.name): gpu_shares(spec, pool) for pool in layout.pools}
+    return {name: count for name, count in counts.items() if count > 1}
+
+
+def _prices(pools: Mapping[str, NodePool], shares: Mapping[str, int]) -> Mapping[str, Mapping[str, float]]:
     """The expected price of a node divided by its GPUs that pods can have.
 
     For reserved nodes, it is the price whether or not they run. Pools without a price are left out.
     """
     return {
         flavor_name(name): {GPU: pool.usd_per_hour / pool.offer["gpus"] * shares.get(flavor_name(name), 1)}
-        for name, pool in pools.by_name.items()
+        for name, pool in pools.items()
         if pool.offer["gpus"] and pool.usd_per_hour is not None
     }

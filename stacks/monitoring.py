@@ -1,17 +1,18 @@
 """Monitoring in the cluster of a stack, with the alert receivers of its cloud."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from components.kubernetes.monitoring.receivers import ReceiverArgs
 from components.kubernetes.monitoring.routes import RouteArgs
 from components.kubernetes.monitoring.scrapes import own_exporter
 from components.kubernetes.monitoring.stack import Monitoring, MonitoringArgs
+from components.kubernetes.tracking.pod import AgentArgs
 from infra.catalog.kubernetes import prometheus
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
 from infra.stackspec.receivers import ReceiverSpec
-from stacks.parts import Alerting, Cluster, Pools, Tracking
+from stacks.parts import Alerting, Cluster, Pools
 
 
 def monitored(
@@ -21,7 +22,8 @@ def monitored(
     *,
     cluster: Cluster,
     pools: Pools,
-    tracking: Tracking,
+    agents: Sequence[AgentArgs],
+    image: str,
     alerting: Alerting,
 ) -> Monitoring:
     """Declare the monitoring. No other part depends on it."""
@@ -37,8 +39,8 @@ def monitored(
         "memory_gib": memory,
         "platform": alerting.platform,
         "teams": routes,
-        "agents": tracking.grants["agents"],
-        "image": tracking.image,
+        "agents": agents,
+        "image": image,
         "alert_log": alerting.from_log,
         "receivers": [_receiver(one) for one in wanted.receivers],
     }

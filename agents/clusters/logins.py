@@ -16,6 +16,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
+from xml.etree import ElementTree
 
 _TIMEOUT_S = 10.0
 _EMPTY = hashlib.sha256(b"").hexdigest()
@@ -23,6 +24,8 @@ _EMPTY = hashlib.sha256(b"").hexdigest()
 # (kubernetes-sigs/aws-iam-authenticator pkg/token/token.go, `presignedURLExpiration`, `requestPresignParam`).
 _PRESIGNED_S = 60
 _CLUSTER_HEADER = "x-k8s-aws-id"
+_STS = "2011-06-15"
+_SESSION = "trainstack-dispatcher"
 
 
 def google_token() -> str:
@@ -32,55 +35,104 @@ def google_token() -> str:
     """
     host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
     place = f"http://{host}/computeMetadata/v1/instance/service-accounts/default/token"
-    return _read(place, {"Metadata-Flavor": "Google"})["access_token"]
+    return str(json.loads(_read(place, {"Metadata-Flavor": "Google"}))["access_token"])
 
 
-def aws_token(cluster: str, region: str) -> str:
-    """A token of the pod's role (EKS Pod Identity) for an EKS cluster. Raises OSError."""
+def aws_token(cluster: str, region: str, role: str = "") -> str:
+    """A token of the pod's role (EKS Pod Identity) for an EKS cluster; of `role`, an ARN, if given.
+
+    Raises OSError, also where the role does not trust this one, and ValueError.
+    """
     path = os.environ["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"]
     authorization = Path(path).read_text(encoding="utf-8").strip()
     place = os.environ["AWS_CONTAINER_CREDENTIALS_FULL_URI"]
-    return eks_token(_read(place, {"Authorization": authorization}), cluster, region, _now())
+    keys: Mapping[str, str] = json.loads(_read(place, {"Authorization": authorization}))
+    if role:
+        keys = assumed(_read(assuming(keys, role, region, _now()), {}))
+    return eks_token(keys, cluster, region, _now())
+
+
+def assuming(keys: Mapping[str, str], role: str, region: str, at: datetime.datetime) -> str:
+    """The address of a request to assume a role for 15 minutes, the shortest time of STS."""
+    query = {
+        "Action": "AssumeRole",
+        "Version": _STS,
+        "RoleArn": role,
+        "RoleSessionName": _SESSION,
+        "DurationSeconds": "900",
+    }
+    return _presigned(keys, query, region, at, {})
+
+
+def assumed(response: str) -> dict[str, str]:
+    """The keys in a response of STS to AssumeRole, as `eks_token` takes them. Raises ValueError."""
+    try:
+        found = ElementTree.fromstring(response).find(".//{*}Credentials")  # noqa: S314 - of AWS, over TLS
+    except ElementTree.ParseError as error:
+        raise ValueError(f"STS returned no XML: {error}") from error
+    named = {one.tag.rpartition("}")[2]: one.text or "" for one in (found if found is not None else ())}
+    if not {"AccessKeyId", "SecretAccessKey", "SessionToken"} <= named.keys():
+        raise ValueError("STS returned no credentials")
+    return {
+        "AccessKeyId": named["AccessKeyId"],
+        "SecretAccessKey": named["SecretAccessKey"],
+        "Token": named["SessionToken"],
+    }
 
 
 def eks_token(keys: Mapping[str, str], cluster: str, region: str, at: datetime.datetime) -> str:
-    """The token: a presigned `GetCallerIdentity` of the region's STS, which EKS calls (Signature Version 4).
+    """The token: a presigned `GetCallerIdentity` of the region's STS, which EKS calls.
 
     `keys`: AccessKeyId, SecretAccessKey, Token.
+    """
+    query = {"Action": "GetCallerIdentity", "Version": _STS}
+    address = _presigned(keys, query, region, at, {_CLUSTER_HEADER: cluster})
+    return "k8s-aws-v1." + base64.urlsafe_b64encode(address.encode()).decode().rstrip("=")
+
+
+def _presigned(
+    keys: Mapping[str, str],
+    action: Mapping[str, str],
+    region: str,
+    at: datetime.datetime,
+    headers: Mapping[str, str],
+) -> str:
+    """The address of a GET of the region's STS with its signature (Signature Version 4, in the query).
+
+    `headers` are signed beside `host`; their names sort after it.
     """
     host = f"sts.{region}.amazonaws.com"
     stamp = f"{at:%Y%m%dT%H%M%SZ}"
     scope = f"{at:%Y%m%d}/{region}/sts/aws4_request"
+    signed_names = ";".join(("host", *headers))
     query = {
-        "Action": "GetCallerIdentity",
-        "Version": "2011-06-15",
+        **action,
         "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
         "X-Amz-Credential": f"{keys['AccessKeyId']}/{scope}",
         "X-Amz-Date": stamp,
         "X-Amz-Expires": str(_PRESIGNED_S),
         "X-Amz-Security-Token": keys["Token"],
-        "X-Amz-SignedHeaders": f"host;{_CLUSTER_HEADER}",
+        "X-Amz-SignedHeaders": signed_names,
     }
     text = urllib.parse.urlencode(sorted(query.items()), quote_via=urllib.parse.quote, safe="-_.~")
-    headers = f"host:{host}\n{_CLUSTER_HEADER}:{cluster}\n"
-    request = "\n".join(("GET", "/", text, headers, f"host;{_CLUSTER_HEADER}", _EMPTY))
+    lines = "".join(f"{name}:{value}\n" for name, value in {"host": host, **headers}.items())
+    request = "\n".join(("GET", "/", text, lines, signed_names, _EMPTY))
     digest = hashlib.sha256(request.encode()).hexdigest()
     signed = "\n".join(("AWS4-HMAC-SHA256", stamp, scope, digest))
     key = f"AWS4{keys['SecretAccessKey']}".encode()
     for part in scope.split("/"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
     signature = hmac.new(key, signed.encode(), hashlib.sha256).hexdigest()
-    address = f"https://{host}/?{text}&X-Amz-Signature={signature}"
-    return "k8s-aws-v1." + base64.urlsafe_b64encode(address.encode()).decode().rstrip("=")
+    return f"https://{host}/?{text}&X-Amz-Signature={signature}"
 
 
 def _now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def _read(place: str, headers: Mapping[str, str]) -> dict[str, str]:
-    request = urllib.request.Request(place, headers=dict(headers))  # noqa: S310 - of the pod's own environment
-    # Services of the machine itself: no proxy.
+def _read(place: str, headers: Mapping[str, str]) -> str:
+    request = urllib.request.Request(place, headers=dict(headers))  # noqa: S310 - STS, or of the pod's own environment
+    # Services of the machine itself, and STS, which the policy of the namespace lets out: no proxy.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(request, timeout=_TIMEOUT_S) as response:
-        return dict(json.loads(response.read()))
+        return str(response.read().decode())

@@ -21,7 +21,7 @@ SECRETS = "kueue-system"
 
 def login(worker: Worker) -> str:
     """A bearer token of this pod for a worker. Raises OSError."""
-    return aws_token(worker.cluster, worker.region) if worker.cluster else google_token()
+    return aws_token(worker.cluster, worker.region, worker.role) if worker.cluster else google_token()
 
 
 class Renewer:

@@ -29,6 +29,8 @@ class Worker:
     """Name of the EKS cluster, whose API server accepts an identity of AWS; empty: one of Google Cloud."""
     region: str = ""
     """Region of the EKS cluster."""
+    role: str = ""
+    """ARN of the role that logs in to the EKS cluster; empty: the pod's own."""
 
 
 def read(text: str) -> list[Worker]:

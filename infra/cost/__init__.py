@@ -6,6 +6,7 @@ usage outside the spec, are listed and never counted as 0. A month has 730 hours
 """
 
 import datetime
+from dataclasses import replace
 
 from infra.cost.aws import cluster as aws
 from infra.cost.aws import jobs as aws_jobs
@@ -15,7 +16,8 @@ from infra.cost.gcp import jobs as gcp_jobs
 from infra.cost.model import CostEstimate, CostItem, UsageCost
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
-from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.layouts import ClusterLayout, LargeLayout, SmallLayout
+from infra.stackspec.several.derived import manager, workers
 from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
 
@@ -38,4 +40,19 @@ def estimate(spec: StackSpec, on: datetime.date) -> CostEstimate:
             return aws.one_cluster(spec, layout, cloud, on)
         case ClusterLayout() as layout, GcpSpec() as cloud:
             return gcp.one_cluster(spec, layout, cloud, on)
+        case LargeLayout() as large, AwsSpec() as cloud:
+            own = manager(spec, large)
+            assert isinstance(own.layout, ClusterLayout)
+            return _sum(spec, large, aws.manager(own, own.layout, cloud, on), on)
     raise NotImplementedError(f"no prices for {spec.profile} on {spec.cloud}")
+
+
+def _sum(spec: StackSpec, layout: LargeLayout, own: CostEstimate, on: datetime.date) -> CostEstimate:
+    """The items of the manager and of all clusters; names begin with that of the cluster."""
+    items = [replace(item, name=f"manager: {item.name}") for item in own.items]
+    uses = [replace(use, name=f"manager: {use.name}") for use in own.uses]
+    for name, worker in workers(spec, layout).items():
+        found = estimate(worker, on)
+        items += [replace(item, name=f"{name}: {item.name}") for item in found.items]
+        uses += [replace(use, name=f"{name}: {use.name}") for use in found.uses]
+    return CostEstimate(tuple(items), tuple(uses))

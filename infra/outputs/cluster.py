@@ -62,6 +62,33 @@ class ServiceAddress(BaseModel):
         return f"{self.url}, once that host is a CNAME of {self.target}"
 
 
+class WorkerOutputs(BaseModel):
+    """The place of a cluster of a large stack, for its manager."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    contract: Literal[1] = 1
+    """Version of this record."""
+    of: str
+    """The stack of the manager."""
+    cluster: str
+    """Name of the cluster there."""
+    spec: str
+    """Digest of the spec of the cluster, by which the manager detects one that was deployed from another."""
+    server: str
+    """Address of its API server."""
+    authority: str
+    """Its authority's certificate: PEM as base64."""
+    cluster_name: str
+    """Its name in its cloud."""
+    role: str
+    """Identity in its cloud that logs in to it; empty: the manager's own."""
+    network: str
+    """Its network: on AWS the id of the VPC."""
+    route_tables: dict[str, str]
+    """Route tables of its private subnets by zone; on AWS."""
+
+
 class StackOutputs(BaseModel):
     """Data about a deployed stack for validation, audits and reports."""
 
@@ -89,6 +116,8 @@ class StackOutputs(BaseModel):
     """The name of the stack's budget, which mails its alarms."""
     smoke: tuple[ValidationRun, ...]
     """One run per validated pool."""
+    worker: WorkerOutputs | None = None
+    """Of a cluster of a large stack."""
 
 
 def export(

@@ -16,6 +16,14 @@ PATH = PACKAGES / "stacks" / "spec.schema.json"
 _OUTSIDE = ("name", "region")
 # Fields of the spec that are unions, and the setting beside the spec that chooses the arm.
 _UNIONS = {"layout": "profile", "on": "cloud"}
+# Beside each other, and instead of all others: the file of a cluster of a large stack.
+_OF_CLUSTER = {
+    f"{NAMESPACE}:of": {"type": "string", "description": "The large stack of which this is a cluster."},
+    f"{NAMESPACE}:cluster": {
+        "type": "string",
+        "description": "Name of the cluster in `layout.clusters` of that stack.",
+    },
+}
 _CLIENT = "Name of the client layer, `clients/<name>.yaml`, between the profile and this file."
 
 
@@ -51,9 +59,10 @@ def stack_file_schema() -> dict[str, Any]:
         "properties": {
             "config": {
                 "type": "object",
-                "required": sorted(properties),
+                "anyOf": [{"required": sorted(properties)}, {"required": sorted(_OF_CLUSTER)}],
                 "properties": {
                     **properties,
+                    **_OF_CLUSTER,
                     f"{NAMESPACE}:client": {"type": "string", "description": _CLIENT},
                     f"{NAMESPACE}:spec": spec,
                 },

@@ -10,17 +10,21 @@ from pydantic import ValidationError
 
 from infra import places
 from infra.errors import Problem, UserError, did_you_mean
+from infra.naming import cluster_stack
 from infra.stackspec import layers, merge
+from infra.stackspec.clusters.large import LargeLayout
 from infra.stackspec.document import Branch, Leaf, Node, Origin, node, read
 from infra.stackspec.problems import booleans_for_numbers, from_validation, placed, steps_of
 from infra.stackspec.rules import broken_rules
+from infra.stackspec.several.derived import ClusterMember, worker_tree
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.unions import description_in, tolerant
 
 CONFIG = places.STACK_FILES or Path()
 NAMESPACE = "trainstack"
 REQUIRED = ("cloud", "profile", "region")
-SETTINGS = (*REQUIRED, "client")
+OF, CLUSTER = "of", "cluster"
+SETTINGS = (*REQUIRED, "client", OF, CLUSTER)
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class LoadedSpec:
 
     spec: StackSpec
     tree: Node
+    member: ClusterMember | None = None
+    """The place of a cluster in its large stack; None for other stacks."""
     broken: tuple[Problem, ...] = ()
     """Rules that it breaks: only `load_typed` and `load_deployed` return such a spec."""
 
@@ -88,7 +94,7 @@ def load_file(stack: str, folder: Path = CONFIG) -> LoadedSpec:
 
 def load_typed(stack: str, folder: Path = CONFIG) -> LoadedSpec:
     """Load a stack file that may break rules, for commands that only read it. Raises UserError otherwise."""
-    return _typed(stack, *_file(stack, folder), _clients(folder))
+    return _typed(stack, *_file(stack, folder), folder)
 
 
 def load_deployed(stack: str, folder: Path = CONFIG) -> tuple[StackSpec | None, tuple[Problem, ...]]:
@@ -98,7 +104,7 @@ def load_deployed(stack: str, folder: Path = CONFIG) -> tuple[StackSpec | None, 
     """
     settings, source = _file(stack, folder)
     try:
-        loaded = _typed(stack, settings, source, _clients(folder))
+        loaded = _typed(stack, settings, source, folder)
     except UserError as error:
         return None, error.problems
     return loaded.spec, loaded.broken
@@ -140,11 +146,13 @@ def _unbroken(loaded: LoadedSpec) -> LoadedSpec:
     return loaded
 
 
-def _typed(stack: str, settings: Mapping[str, Any], source: str, clients: Path | None = None) -> LoadedSpec:
+def _typed(stack: str, settings: Mapping[str, Any], source: str, folder: Path = CONFIG) -> LoadedSpec:
     nodes = {
         name: value if isinstance(value, Leaf | Branch) else node(value, source)
         for name, value in settings.items()
     }
+    if OF in nodes or CLUSTER in nodes:
+        return _of_cluster(stack, nodes, source, folder)
     over = nodes.pop("spec", Branch({}, Origin(source)))
     problems = _setting_problems(nodes, source)
     if not isinstance(over, Branch) or over.named:
@@ -156,25 +164,86 @@ def _typed(stack: str, settings: Mapping[str, Any], source: str, clients: Path |
     if problems:
         raise UserError(problems)
     client = _text(nodes["client"]) if "client" in nodes else None
-    lower = layers.below(_text(nodes["profile"]), _text(nodes["cloud"]), client, clients)
+    lower = layers.below(_text(nodes["profile"]), _text(nodes["cloud"]), client, _clients(folder))
     return _checked([*lower, over, _fixed(stack, nodes, source)])
 
 
 def _setting_problems(nodes: Mapping[str, Node], source: str) -> list[Problem]:
-    known, wrong = (*SETTINGS, "spec"), list[tuple[str, object, str, str, str]]()
+    known, wrong = (*REQUIRED, "client", "spec"), list[tuple[str, object, str, str, str]]()
     fix = f"Known are {', '.join(known)}."
     wrong += [(name, None, "unknown setting", fix, "unknown-setting") for name in nodes if name not in known]
     rule, fix, code = "required setting is missing", f"Add it to {source}.", "required-setting-missing"
     wrong += [(name, None, rule, fix, code) for name in REQUIRED if name not in nodes]
-    rule, fix, code = "a setting must be a string", "Write a single word.", "setting-not-text"
-    wrong += [
-        (name, merge.values(found), rule, fix, code)
-        for name, found in nodes.items()
-        if name in known and not (isinstance(found, Leaf) and isinstance(found.value, str))
-    ]
     return [
-        Problem(f"{NAMESPACE}:{name}", value, rule, fix, code=code) for name, value, rule, fix, code in wrong
+        *(
+            Problem(f"{NAMESPACE}:{name}", value, rule, fix, code=code)
+            for name, value, rule, fix, code in wrong
+        ),
+        *_text_problems({name: one for name, one in nodes.items() if name in known}),
     ]
+
+
+def _text_problems(nodes: Mapping[str, Node]) -> list[Problem]:
+    rule, fix, code = "a setting must be a string", "Write a single word.", "setting-not-text"
+    return [
+        Problem(f"{NAMESPACE}:{name}", merge.values(found), rule, fix, code=code)
+        for name, found in nodes.items()
+        if not (isinstance(found, Leaf) and isinstance(found.value, str))
+    ]
+
+
+def _of_cluster(stack: str, nodes: Mapping[str, Node], source: str, folder: Path) -> LoadedSpec:
+    """The spec of a stack whose file only names a cluster of a large stack, which its own file describes."""
+    problems = [
+        Problem(
+            f"{NAMESPACE}:{name}", None, "required setting is missing", fix, code="required-setting-missing"
+        )
+        for name, fix in ((OF, "Name the large stack."), (CLUSTER, "Name one of its clusters."))
+        if name not in nodes
+    ]
+    problems += [
+        Problem(
+            f"{NAMESPACE}:{name}",
+            None,
+            "the large stack says it",
+            f"Leave it out: {source} has only {OF} and {CLUSTER}.",
+            f"{NAMESPACE}:{OF}",
+            code="setting-of-large-stack",
+        )
+        for name in nodes
+        if name not in (OF, CLUSTER)
+    ]
+    problems += _text_problems({name: one for name, one in nodes.items() if name in (OF, CLUSTER)})
+    if problems:
+        raise UserError(problems)
+    of, cluster = _text(nodes[OF]), _text(nodes[CLUSTER])
+    settings, large_file = _file(of, folder)
+    if OF in settings or CLUSTER in settings:
+        raise UserError([_not_large(of, f"it is itself a cluster, by {large_file}")])
+    whole = _typed(of, settings, large_file, folder)
+    layout = whole.spec.layout
+    if not isinstance(layout, LargeLayout):
+        raise UserError([_not_large(of, f"its profile is {whole.spec.profile}")])
+    names = [one.name for one in layout.clusters]
+    if cluster not in names:
+        fix = did_you_mean(cluster, names, f"Clusters of {of} are {', '.join(names)}.")
+        path, rule = f"{NAMESPACE}:{CLUSTER}", f"{of} has no such cluster"
+        raise UserError([Problem(path, cluster, rule, fix, f"{NAMESPACE}:{OF}", code="unknown-cluster")])
+    if stack != (name := cluster_stack(of, cluster)):
+        rule, fix = f"the stack of this cluster is {name}", f"Rename the file to Pulumi.{name}.yaml."
+        raise UserError(
+            [Problem("stack", stack, rule, fix, f"{NAMESPACE}:{CLUSTER}", code="stack-not-of-cluster")]
+        )
+    if whole.broken:
+        # Problems are of the file with the values.
+        return LoadedSpec(whole.spec, whole.tree, broken=whole.broken)
+    tree = worker_tree(whole.tree, cluster)
+    return LoadedSpec(StackSpec.model_validate(merge.values(tree)), tree, ClusterMember(whole.spec, cluster))
+
+
+def _not_large(of: str, why: str) -> Problem:
+    rule, fix = f"is no stack of several clusters: {why}", "Name a stack of profile large."
+    return Problem(f"{NAMESPACE}:{OF}", of, rule, fix, code="not-a-large-stack")
 
 
 def _text(found: Node) -> str:
@@ -214,7 +283,7 @@ def _checked(folded: list[Node]) -> LoadedSpec:
     problems = (*clashes, *placed([*wrong, *_apart_from(broken, clashes)], origins))
     if spec is None:
         raise UserError(problems)
-    return LoadedSpec(spec, tree, problems)
+    return LoadedSpec(spec, tree, broken=problems)
 
 
 def _apart_from(problems: list[Problem], known: list[Problem]) -> list[Problem]:

@@ -8,29 +8,13 @@ from pydantic import Field
 from infra.naming import team_folder
 from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import CloudSpec
+from infra.stackspec.clusters.shared_fs import SharedFileSystemSpec
 from infra.stackspec.model import Days, Duration, Email, Image, LastDay, Model, Name, Usd
 from infra.stackspec.slurm.layout import Layout
 from infra.stackspec.team_budgets import BudgetExemptionSpec, MonthlyGpuHours, MonthlyUsd, OverBudget
 
 JOB_STARTUP_S = 600
 """Startup allowance of a validation job: the service counts image pull and code copy as run time."""
-
-
-class SharedFileSystemSpec(Model):
-    """A parallel file system (Lustre) beside the GPUs, linked to the checkpoint and dataset buckets."""
-
-    capacity_gib: Annotated[int, Field(ge=1)]
-    """Capacity in GiB; on AWS 1200 or a multiple of 2400, with RDMA the step depends on the
-    throughput; on Google Cloud the step depends on the throughput."""
-
-    throughput_mb_s_per_tib: Annotated[int, Field(ge=1)]
-    """Throughput per TiB in MB/s: 125, 250, 500 or 1000."""
-
-    zone: str
-    """Zone of the file system: that of the training pool, because cross-zone traffic is slow and billed."""
-
-    rdma: bool = False
-    """Whether clients may use RDMA (EFA on AWS); set at creation, and the throughput is fixed then."""
 
 
 class DataSpec(Model):

@@ -10,6 +10,7 @@ SUPPORTED: frozenset[tuple[str, str]] = frozenset(
         ("small-cluster", "gcp"),
         ("medium", "aws"),
         ("medium", "gcp"),
+        ("large", "aws"),
         ("large-slurm", "aws"),
     }
 )

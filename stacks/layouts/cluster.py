@@ -1,6 +1,6 @@
 """One Kubernetes cluster with pools, shared storage, queues, tracking and a budget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -13,7 +13,7 @@ from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
 from infra.stackspec.stack import TeamSpec
-from stacks.accounting import gpu_ledger
+from stacks.accounting import gpu_ledger, shares_of
 from stacks.admission import admission, refuses
 from stacks.idle import idle_gpus
 from stacks.monitoring import monitored
@@ -24,9 +24,15 @@ from stacks.windows import capacity_windows
 
 
 def one_cluster(
-    cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: ClusterLayout
+    cloud: ClusterCloud[ClusterT, StoreT],
+    spec: StackSpec,
+    layout: ClusterLayout,
+    joined: Callable[[ClusterT, Queueing], Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Declare the stack; its outputs are those of `infra.outputs.cluster.StackOutputs`."""
+    """Declare the stack; its outputs are those of `infra.outputs.cluster.StackOutputs`.
+
+    `joined` connects a cluster of several ones; its result are further outputs, `budget` among them.
+    """
     cluster = cloud.cluster()
     pools = cloud.pools(cluster)
     store = cloud.store(cluster)
@@ -47,13 +53,22 @@ def one_cluster(
             layout.monitoring,
             cluster=cluster,
             pools=pools,
-            tracking=tracking,
+            agents=tracking.grants["agents"],
+            image=tracking.image,
             alerting=cloud.alerting(cluster),
         )
     idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)
-    gpu_ledger(spec, layout, cluster=cluster, pools=pools, queueing=queueing, tracking=tracking)
-    budget = cloud.budget()
+    gpu_ledger(
+        spec,
+        cluster=cluster,
+        pools=pools.by_name,
+        queueing=queueing,
+        image=tracking.image,
+        shares=shares_of(spec, layout),
+        measured=layout.monitoring.kind == "in_cluster",
+    )
+    others = joined(cluster, queueing) if joined else {"budget": cloud.budget()}
     smoke: Sequence[Mapping[str, Any]] = ()
     if spec.smoke.enabled:
         smoke = validations(
@@ -69,7 +84,7 @@ def one_cluster(
             after=[accelerators, store.ready, *pools.ready, *windows],
         )
     return {
-        **_identity(spec),
+        **identity(spec),
         "cluster_name": cluster.name,
         "kubeconfig": cluster.kubeconfig,
         "mlflow_url": tracking.url,
@@ -80,12 +95,13 @@ def one_cluster(
         "artifact_uri": store.artifact_uri,
         "pools": list(pools.by_name),
         "teams": teams,
-        "budget": budget,
         "smoke": smoke,
+        **others,
     }
 
 
-def _identity(spec: StackSpec) -> dict[str, str]:
+def identity(spec: StackSpec) -> dict[str, str]:
+    """Outputs that name the stack."""
     fields = ("cloud", "region", "profile", "owner", "cost_center")
     return {"stack": spec.name, **{field: getattr(spec, field) for field in fields}}
 

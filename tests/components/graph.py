@@ -92,9 +92,17 @@ Program = Callable[[], Mapping[str, pulumi.Input[Any]]]
 Computed = Mapping[str, Callable[[MockResourceArgs], Mapping[str, object]]]
 
 
-def deploy_graph(program: Program, computed: Computed | None = None) -> Graph:
-    """Run `program` with mocks, wait for all of it, and return what happened."""
+def deploy_graph(
+    program: Program,
+    computed: Computed | None = None,
+    answers: Mapping[str, Callable[[Any], Any]] | None = None,
+) -> Graph:
+    """Run `program` with mocks, wait for all of it, and return what happened.
+
+    `answers`: further ones of functions, by token.
+    """
     recorder = Recorder(computed or {})
+    recorder.answers = {**recorder.answers, **(answers or {})}
     monitor = _Monitor(recorder)
     set_mocks(recorder, project="trainstack", stack="dev", preview=False, monitor=monitor)
     outputs: dict[str, Any] = {}

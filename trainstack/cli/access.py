@@ -108,6 +108,7 @@ def deployed(stack: str, *, rehearse: bool) -> "tuple[StackOutputs, Rehearsal | 
     """The outputs of a stack with a cluster, and its rehearsal. Raises UserError where there is none."""
     from infra.outputs import cluster as outputs  # noqa: PLC0415
     from infra.outputs import jobs as job_outputs  # noqa: PLC0415
+    from infra.outputs import manager as manager_outputs  # noqa: PLC0415
     from trainstack.cli.operations.session import not_deployed, open_engine  # noqa: PLC0415
 
     engine, rehearsal = open_engine(stack, rehearse=rehearse)
@@ -118,6 +119,10 @@ def deployed(stack: str, *, rehearse: bool) -> "tuple[StackOutputs, Rehearsal | 
         fix = f"`trainstack status -s {stack}` shows its people, machines and tracking."
         rule = "has no cluster, only managed jobs"
         raise UserError([Problem("stack", stack, rule, fix, code="stack-has-no-cluster")])
+    if manager_outputs.is_of_manager(found):
+        names = ", ".join(manager_outputs.parse(found).clusters.values())
+        rule, fix = "is the manager of several clusters", f"Name one of their stacks: {names}."
+        raise UserError([Problem("stack", stack, rule, fix, code="stack-is-manager")])
     return outputs.parse(found), rehearsal
 
 

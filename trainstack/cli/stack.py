@@ -134,6 +134,7 @@ def up(
 ) -> None:
     """Deploy the stack file, then validate the stack with a real training run."""
     from infra.engine.packs import Packs  # noqa: PLC0415
+    from trainstack.cli.operations import several  # noqa: PLC0415
     from trainstack.cli.operations.deployment import open_deployment  # noqa: PLC0415
     from trainstack.cli.operations.session import Kinds  # noqa: PLC0415
 
@@ -147,6 +148,14 @@ def up(
     deployment = open_deployment(
         stack, rehearse=rehearse, faults=fault or (), scenario=faults, kinds=kinds, packs=packs
     )
+    if not plan:
+        given: dict[str, object] = {
+            "--rehearse": rehearse, "--faults": faults, "--cluster": cluster, "--provider": provider,
+            "--verbose": verbose, "--now": now, "--fault": fault, "--policy-pack": policy_pack,
+            "--policy-pack-config": policy_pack_config,
+        }  # fmt: skip
+        several.before_manager("up", deployment.loaded.spec, several.words(given), confirmed=yes)
+        yes = yes or deployment.loaded.spec.layout.several  # confirmed for all
     deployment.up(confirmed=yes, verbose=verbose, now=now, plan=plan, as_json=form is Format.JSON)
 
 
@@ -283,10 +292,20 @@ def destroy(
     cluster: Cluster = None,
     provider: Provider = None,
 ) -> None:
-    """Stop all jobs, then delete everything that the stack created."""
+    """Stop all jobs, then delete everything that the stack created; of a large stack also its clusters."""
+    from trainstack.cli.operations import several  # noqa: PLC0415
     from trainstack.cli.operations.session import Kinds, open_session  # noqa: PLC0415
 
-    open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider)).destroy(confirmed=yes, now=now)
+    session = open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider))
+    clusters = several.stacks_of(session.spec)
+    if clusters:
+        several.confirm("destroy", [stack, *clusters], confirmed=yes)
+    session.destroy(confirmed=yes or bool(clusters), now=now)
+    if clusters:
+        given: dict[str, object] = {
+            "--rehearse": rehearse, "--now": now, "--cluster": cluster, "--provider": provider
+        }  # fmt: skip
+        several.after_manager("destroy", clusters, several.words(given))
 
 
 def drift(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = Format.TEXT) -> None:

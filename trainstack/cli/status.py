@@ -21,6 +21,7 @@ def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = F
     from infra.gate import gates, lines  # noqa: PLC0415
     from infra.outputs import cluster as outputs  # noqa: PLC0415
     from infra.outputs import jobs as job_outputs  # noqa: PLC0415
+    from infra.outputs import manager as manager_outputs  # noqa: PLC0415
     from trainstack.cli.operations.job_summary import status_fields  # noqa: PLC0415
     from trainstack.cli.operations.results import by_nodes  # noqa: PLC0415
     from trainstack.cli.operations.session import open_session  # noqa: PLC0415
@@ -29,8 +30,9 @@ def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = F
     found = {key: output.value for key, output in session.engine.outputs().items()}
     resources = [one for one in session.engine.resources() if one.get("custom")]
     jobs = job_outputs.parse(found) if job_outputs.is_of_jobs(found) else None
-    exported = outputs.parse(found) if outputs.KEY in found and jobs is None else None
-    record = jobs or exported
+    manager = manager_outputs.parse(found) if manager_outputs.is_of_manager(found) else None
+    exported = outputs.parse(found) if outputs.KEY in found and jobs is None and manager is None else None
+    record = jobs or exported or manager
     validations = gates(resources)
     spec = session.spec
     wanted = spec.validated if spec and resources and jobs is None else ()
@@ -55,6 +57,8 @@ def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = F
         rows += status_fields(jobs)
     elif exported:
         rows += _cluster(exported)
+    elif manager:
+        rows += [("manager", manager.cluster_name), ("clusters", ", ".join(manager.connected))]
     elif resources:
         rows.append(("stack", f"{stack}: no `up` has finished; {len(resources)} resources exist"))
     else:

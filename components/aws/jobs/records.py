@@ -1,8 +1,6 @@
 """The key of a stack's own records without a cluster."""
 
-import itertools
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NotRequired, TypedDict
@@ -15,6 +13,7 @@ from components.aws.encryption import encryption_key
 from components.aws.logs import logs_may_use
 from components.aws.money.stopper import budgets_may_use_the_key
 from components.base import Component, Options
+from components.engine_state import asked, reference
 from components.ordering import after
 from infra.jobs.aws.account_logs import (
     GROUPS,
@@ -26,7 +25,6 @@ from infra.jobs.aws.account_logs import (
     earlier_logs,
 )
 
-_MOST_READS, _BETWEEN_READS_S = 50, 0.1
 # Of the provider's `findAliasByName` (hashicorp/terraform-provider-aws internal/service/kms/alias.go), and of
 # KMS.
 _ABSENT = re.compile("empty result|couldn't find|NotFoundException")
@@ -107,8 +105,8 @@ def deployed_logs(name: str, opts: pulumi.InvokeOptions) -> EarlierLogs:
     During a preview another stack of this name may have it while this one has no state: groups with the key
     are shown as those of the stack.
     """
-    stack = _reference()
-    if _asked("readStackOutputs", {"name": stack}):
+    stack = reference(pulumi.get_stack())
+    if asked("readStackOutputs", {"name": stack}):
         earlier = _in_state(stack)
         return replace(earlier, missing=_missing(opts)) if earlier.groups else earlier
     missing = _missing(opts)
@@ -127,37 +125,9 @@ def deployed_logs(name: str, opts: pulumi.InvokeOptions) -> EarlierLogs:
     return EarlierLogs(own, key_arn if own else "")
 
 
-def _reference() -> str:
-    """The name of this stack, for the engine.
-
-    Self-managed backends say `organization`. Those without projects refuse a name with slashes, and the
-    others add the present project (pulumi v3.259.0 pkg/backend/diy/store.go, ParseReference).
-    """
-    organization, name = pulumi.get_organization(), pulumi.get_stack()
-    return name if organization == "organization" else f"{organization}/{pulumi.get_project()}/{name}"
-
-
 def _in_state(stack: str) -> EarlierLogs:
-    found = _asked("readStackResourceOutputs", {"stackName": stack})
+    found = asked("readStackResourceOutputs", {"stackName": stack})
     return earlier_logs({"urn": urn, **row} for urn, row in found.items())
-
-
-def _asked(function: str, arguments: Mapping[str, str]) -> Mapping[str, Any]:
-    """The outputs that a function of the engine reads from the state, which the engine writes meanwhile.
-
-    In a folder, attributes beside the state are written in place, and what reads them at that moment fails
-    with EOF (gocloud.dev v0.46 blob/fileblob/attrs.go, setAttrs).
-    """
-    for attempt in itertools.count(1):
-        try:
-            found = pulumi.runtime.invoke(f"pulumi:pulumi:{function}", arguments).value["outputs"]
-        except Exception as error:  # the SDK has no other type
-            if attempt == _MOST_READS or "failed to load checkpoint" not in str(error):
-                raise
-            time.sleep(_BETWEEN_READS_S)
-        else:
-            return dict(found)
-    raise AssertionError
 
 
 def _missing(opts: pulumi.InvokeOptions) -> frozenset[str]:

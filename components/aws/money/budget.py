@@ -30,6 +30,8 @@ class AwsBudgetArgs(TypedDict):
     """Key of the tag that every resource of the stack carries."""
     stack_tag_value: str
     """Value of that tag."""
+    further_tag_values: NotRequired[Sequence[str]]
+    """Values of further stacks whose cost counts, too. Default: none."""
 
 
 class AwsBudget(Component):
@@ -80,7 +82,10 @@ class AwsBudget(Component):
             limit_amount=f"{args['monthly_limit_usd']:.2f}",
             limit_unit="USD",
             cost_filters=[
-                {"name": "TagKeyValue", "values": [f"user:{args['stack_tag_key']}${args['stack_tag_value']}"]}
+                {
+                    "name": "TagKeyValue",
+                    "values": [f"user:{args['stack_tag_key']}${value}" for value in _values(args)],
+                }
             ],
             # Credits run out, and then the same usage costs money: they must not hide it.
             cost_types={"include_credit": False, "include_refund": False},
@@ -103,7 +108,7 @@ class AwsBudget(Component):
             f"{name}-anomalies",
             name=f"{name}-anomalies",
             monitor_type="CUSTOM",
-            monitor_specification=monitored(args["stack_tag_key"], args["stack_tag_value"]),
+            monitor_specification=monitored(args["stack_tag_key"], *_values(args)),
             opts=self.child(),
         )
         daily = f"{name}-anomalies-daily"
@@ -125,6 +130,10 @@ class AwsBudget(Component):
         return monitor.arn
 
 
+def _values(args: AwsBudgetArgs) -> list[str]:
+    return [args["stack_tag_value"], *args.get("further_tag_values", ())]
+
+
 def check(args: AwsBudgetArgs) -> None:
     """Raise UserError with everything that AWS would reject."""
     limits = {"monthly_limit_usd": args["monthly_limit_usd"]}
@@ -136,7 +145,7 @@ def check(args: AwsBudgetArgs) -> None:
         raise UserError(problems)
 
 
-def monitored(tag_key: str, tag_value: str) -> str:
+def monitored(tag_key: str, *tag_values: str) -> str:
     """The filter of a CUSTOM monitor, with every field, as AWS returns it (otherwise it looks changed)."""
     return json.dumps(
         {
@@ -145,6 +154,6 @@ def monitored(tag_key: str, tag_value: str) -> str:
             "Dimensions": None,
             "Not": None,
             "Or": None,
-            "Tags": {"Key": tag_key, "MatchOptions": None, "Values": [tag_value]},
+            "Tags": {"Key": tag_key, "MatchOptions": None, "Values": list(tag_values)},
         }
     )

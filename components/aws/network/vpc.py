@@ -68,6 +68,8 @@ class AwsNetwork(Component):
         internet = self._route_to_internet(vpc, public)
         private = {zone.zone: self._private_subnet(vpc, zone) for zone in plan}
         tables = {zone: self._route_table(vpc, f"private-{zone}") for zone in private}
+        # A plain attribute: for routes of other networks inside one program, not part of the schema.
+        self.private_route_tables = {zone: table.id for zone, table in tables.items()}
         nat_zones = list(private) if args["nat_per_zone"] else list(private)[:1]
         gateways = {zone: self._nat_gateway(zone, public[zone], internet) for zone in nat_zones}
         first = gateways[nat_zones[0]]

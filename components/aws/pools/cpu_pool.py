@@ -6,6 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_aws as aws
 
+from agents.clusters.dispatch import CLUSTER_LABEL
 from components.aws.pools import nodes
 from components.aws.pools.live_size import LiveSizeArgs, shrinking_problems
 from components.aws.pools.zone_groups import ZoneGroup, zone_groups
@@ -61,6 +62,9 @@ class AwsCpuPoolArgs(TypedDict):
     """Tags of instances, their disks and interfaces. A change replaces every node."""
     launch_tags: Mapping[str, str]
     """Tags of instances that start from now on; a change does not affect running nodes."""
+    cluster: NotRequired[str]
+    """Name of the cluster among several ones, the value of `trainstack.dev/cluster` on its nodes. Default: no
+    such label."""
 
 
 class AwsCpuPool(Component):
@@ -89,6 +93,7 @@ class AwsCpuPool(Component):
         if problems or machine is None:
             raise UserError(problems)
         self.labels = {
+            **({CLUSTER_LABEL: args["cluster"]} if "cluster" in args else {}),
             f"{RESERVED_LABELS}pool": pool,
             f"{RESERVED_LABELS}purpose": args["purpose"],
             f"{RESERVED_LABELS}capacity": args["purchase"].replace("_", "-"),

@@ -3,6 +3,7 @@
 import pulumi
 import pulumi_aws as aws
 
+from agents.clusters.dispatch import CLUSTER_LABEL
 from components.aws.pools import efa, nodes
 from components.aws.pools.gpu_pool_args import PREPAID, AwsGpuPoolArgs, RepairArgs, pool_problems
 from components.aws.pools.user_data import encoded, node_user_data
@@ -185,6 +186,7 @@ def node_labels(args: AwsGpuPoolArgs, machine: InstanceType) -> dict[str, str]:
     return {
         **args["labels"],
         **shared,
+        **({CLUSTER_LABEL: args["cluster"]} if "cluster" in args else {}),
         f"{RESERVED_LABELS}pool": args["pool"],
         f"{RESERVED_LABELS}purpose": args["purpose"],
         f"{RESERVED_LABELS}accelerator": machine.accelerator,

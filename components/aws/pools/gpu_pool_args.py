@@ -102,6 +102,9 @@ class AwsGpuPoolArgs(TypedDict):
     node."""
     launch_tags: Mapping[str, str]
     """Tags of instances that start from now on; a change does not affect running nodes."""
+    cluster: NotRequired[str]
+    """Name of the cluster among several ones, the value of `trainstack.dev/cluster` on its nodes. Default: no
+    such label."""
 
 
 def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:

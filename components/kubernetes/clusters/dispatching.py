@@ -52,6 +52,8 @@ class WorkerArgs(TypedDict):
     """Name of the cluster in its cloud, where the login names it (`agents.clusters.renewing`)."""
     region: NotRequired[str]
     """Its region, where the login names it."""
+    role: NotRequired[str]
+    """Role that logs in, where it is not the pod's own (`agents.clusters.logins`)."""
 
 
 class DispatchingArgs(TypedDict):
@@ -63,6 +65,8 @@ class DispatchingArgs(TypedDict):
     """Names of the workers, which are those of their Secrets."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
+    identity_ports: NotRequired[Sequence[int]]
+    """Ports of the service that gives pods their cloud identity. Default: none."""
 
 
 class Dispatching(Component):
@@ -77,7 +81,7 @@ class Dispatching(Component):
 
     def __init__(self, name: str, args: DispatchingArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
-        home = ProgramNamespace(NAMESPACE, NAME)
+        home = ProgramNamespace(NAMESPACE, NAME, asks=args.get("identity_ports", ()))
         needs = settled(name, home, self.child)
         rights = granted(name, home, RULES, needs, self.child, called=f"trainstack-{NAME}")
         secrets = granted(

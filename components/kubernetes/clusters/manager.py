@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from agents.clusters.dispatch import CLUSTER_LABEL
 from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
+from infra.naming import cluster_pool
 
 # Decided by the worker: requests of nodes, which Kueue refuses beside MultiKueue, and hours.
 _OF_WORKERS = ("provisioning_class", "window")
@@ -22,11 +23,6 @@ class ClusterArgs(TypedDict):
     """Its pools, as its own queues have them."""
 
 
-def pool_of(cluster: str, pool: str) -> str:
-    """Name of a pool of a cluster among the pools of the manager."""
-    return f"{cluster}-{pool}"
-
-
 def flavors(clusters: Sequence[ClusterArgs]) -> list[FlavorArgs]:
     """The pools of the manager: one for each pool of each cluster, with the same quota, price and preference.
 
@@ -36,7 +32,7 @@ def flavors(clusters: Sequence[ClusterArgs]) -> list[FlavorArgs]:
     for cluster in clusters:
         for flavor in cluster["flavors"]:
             kept: Any = {key: value for key, value in flavor.items() if key not in _OF_WORKERS}
-            kept["name"] = pool_of(cluster["name"], flavor["name"])
+            kept["name"] = cluster_pool(cluster["name"], flavor["name"])
             kept["node_labels"] = {**flavor["node_labels"], CLUSTER_LABEL: cluster["name"]}
             found.append(kept)
     return found
@@ -47,7 +43,7 @@ def teams(clusters: Sequence[ClusterArgs], args: Sequence[TeamArgs]) -> list[Tea
     found: list[TeamArgs] = []
     for team in args:
         gpus = {
-            pool_of(cluster["name"], flavor["name"]): team["gpus"][flavor["name"]]
+            cluster_pool(cluster["name"], flavor["name"]): team["gpus"][flavor["name"]]
             for cluster in clusters
             for flavor in cluster["flavors"]
             if flavor["name"] in team.get("gpus", {})

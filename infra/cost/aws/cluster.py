@@ -11,7 +11,7 @@ from infra.catalog.aws.pools import SYSTEM_DISK_GIB
 from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
 from infra.cost.aws.usage import uses
 from infra.cost.checkpoints import busy_share, checkpoint_items
-from infra.cost.model import HOURS_PER_MONTH, CostEstimate, CostItem
+from infra.cost.model import HOURS_PER_MONTH, CostEstimate, CostItem, UsageCost
 from infra.cost.tariff import Tariff, Units, always, machines, paid_nodes
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
@@ -39,6 +39,18 @@ def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec, on: date
         _keys(spec, layout),
     )
     return CostEstimate(tuple(item for part in parts for item in part), tuple(uses(spec, layout, cloud)))
+
+
+def manager(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec, on: datetime.date) -> CostEstimate:
+    """Price the manager of several clusters, which has no pools, no storage of jobs and no tracking."""
+    parts = (
+        _system_pool(spec.region, layout),
+        _monitoring(spec.region, layout),
+        _control_plane(spec.region, layout, on),
+        network_items(spec.region, len(layout.zones), cloud),
+    )
+    between = UsageCost("traffic between the networks of the clusters")
+    return CostEstimate(tuple(item for part in parts for item in part), (between,))
 
 
 def node_price(pool: PoolSpec, region: str) -> InstancePrice | None:

@@ -1,8 +1,9 @@
 """Rules between the parts of a spec: each is a small function that yields problems.
 
 `core` and `checkpoints` hold for every stack, `cluster` and `windows` for those with one cluster, `small` for
-those without; `parts` lists the fields that only one of both may have. `aws` and `gcp` hold on that cloud.
-Facts and limits of a cloud are in the catalog, which the rules call as components and the rehearsal do.
+those without, `large` for those of several clusters; `parts` lists the fields that only one kind may have.
+`aws` and `gcp` hold on that cloud. Facts and limits of a cloud are in the catalog, which the rules call as
+components and the rehearsal do.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,8 +13,8 @@ from typing import Final, NamedTuple
 from infra.errors import Problem
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
-from infra.stackspec.layouts import ClusterLayout, SmallLayout
-from infra.stackspec.rules import checkpoints, cluster, core, parts, slurm, small, windows
+from infra.stackspec.layouts import ClusterLayout, LargeLayout, SmallLayout
+from infra.stackspec.rules import checkpoints, cluster, core, large, parts, slurm, small, windows
 from infra.stackspec.rules.aws import cluster as aws
 from infra.stackspec.rules.aws import small as small_aws
 from infra.stackspec.rules.gcp import cluster as gcp
@@ -33,6 +34,12 @@ class Rules(NamedTuple):
     of_both: Sequence[Rule] = ()
 
 
+def _of_clusters(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
+    """The rules of each cluster's own spec."""
+    yield from large.of_clusters(spec, layout, broken_rules)
+
+
+_LARGE = (*large.RULES, _of_clusters)
 _CLUSTER = (*cluster.RULES, *windows.RULES, parts.missing)
 _NO_SLURM = (slurm.only_with_slurm,)
 # Those that ask only for zones and pools, which a Slurm system has, too.
@@ -54,6 +61,8 @@ _SLURM: Sequence[Rule] = (
 _RULES: Final[Mapping[tuple[type, type], Rules]] = {
     (ClusterLayout, AwsSpec): Rules((*_CLUSTER, *aws.CLUSTER_RULES), aws.RULES, _NO_SLURM),
     (ClusterLayout, GcpSpec): Rules(_CLUSTER, gcp.RULES, gcp.CLUSTER_RULES),
+    (LargeLayout, AwsSpec): Rules(_LARGE),
+    (LargeLayout, GcpSpec): Rules(_LARGE),
     (SmallLayout, AwsSpec): Rules((*small.RULES, *small_aws.RULES), aws.RULES, _NO_SLURM),
     (SlurmLayout, AwsSpec): Rules((*_SLURM, *slurm.RULES), aws.RULES, slurm.AWS_RULES),
     (SmallLayout, GcpSpec): Rules((*small.RULES, *small_gcp.RULES), gcp.RULES),

@@ -1,7 +1,7 @@
 """AWS: one EKS cluster with GPU pools, buckets, file systems, tracking and a budget."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -68,8 +68,9 @@ class EksCluster(Cluster):
 class AwsCloud:
     """`stacks.parts.ClusterCloud` on AWS. Settings of AWS are in the spec's part `on`."""
 
-    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: AwsSpec) -> None:
-        self._spec, self._layout, self._on = spec, layout, on
+    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: AwsSpec, *, cluster: str = "") -> None:
+        """`cluster`: its name among several ones."""
+        self._spec, self._layout, self._on, self._cluster = spec, layout, on, cluster
         # The name of a stack never changes; profile, owner, cost center and additional tags may change while
         # jobs run.
         self._tags = lasting_tags(spec.name)
@@ -208,6 +209,7 @@ class AwsCloud:
                 node_image=self._node_image,
                 tags=self._tags,
                 launch_tags=self._launch_tags,
+                cluster=self._cluster,
             )
             return AwsCpuPool(f"{self._spec.name}-{pool.name}", without, self._on_aws)
         args = pool_args(
@@ -220,6 +222,7 @@ class AwsCloud:
             lustre_over_efa=shared is not None and shared.rdma,
             tags=self._tags,
             launch_tags=self._launch_tags,
+            cluster=self._cluster,
         )
         return AwsGpuPool(f"{self._spec.name}-{pool.name}", args, self._on_aws)
 
@@ -269,9 +272,15 @@ class AwsCloud:
             "monthly_limit_usd": wanted.monthly_usd,
             "alert_emails": wanted.alert_emails,
         }
+        if others := self._stacks_of_budget():
+            args["further_tag_values"] = others
         if wanted.anomaly_usd is not None:
             args["anomaly_threshold_usd"] = wanted.anomaly_usd
         return AwsBudget(f"{self._spec.name}-budget", args, self._on_aws).budget_name
+
+    def _stacks_of_budget(self) -> Sequence[str]:
+        """Further stacks whose cost the budget counts."""
+        return ()
 
     def validation(self, cluster: EksCluster, store: AwsStore, pods: ServiceAccount) -> ValidationAccess:
         """A folder for results; with a schedule, also a topic."""

@@ -33,6 +33,7 @@ def pool_args(
     lustre_over_efa: bool,
     tags: Mapping[str, str],
     launch_tags: Mapping[str, str],
+    cluster: str = "",
 ) -> AwsGpuPoolArgs:
     """The arguments of the pool's node group.
 
@@ -40,7 +41,14 @@ def pool_args(
     serves over EFA.
     """
     common = cpu_pool_args(
-        pool, eks=eks, network=network, live=live, node_image=node_image, tags=tags, launch_tags=launch_tags
+        pool,
+        eks=eks,
+        network=network,
+        live=live,
+        node_image=node_image,
+        tags=tags,
+        launch_tags=launch_tags,
+        cluster=cluster,
     )
     args: AwsGpuPoolArgs = {
         **common,  # type: ignore[typeddict-item]  # has none of them
@@ -73,6 +81,7 @@ def cpu_pool_args(
     node_image: str | None,
     tags: Mapping[str, str],
     launch_tags: Mapping[str, str],
+    cluster: str = "",
 ) -> AwsCpuPoolArgs:
     """The arguments of the node group of a pool without GPUs."""
     args: AwsCpuPoolArgs = {
@@ -94,6 +103,8 @@ def cpu_pool_args(
     }
     if node_image is not None:
         args["node_image"] = node_image
+    if cluster:
+        args["cluster"] = cluster
     return args
 
 

@@ -30,8 +30,7 @@ def teams_on_aws(
     opts: pulumi.ResourceOptions,
 ) -> Mapping[str, TeamData]:
     """Members' access to the cluster, and each team's access to its own data, by team."""
-    groups = {member: team_group(team.name) for team in spec.teams for member in team.members}
-    AwsMembers(f"{spec.name}-members", {"cluster_name": eks.cluster_name, "groups": groups}, opts)
+    members_on_aws(spec, eks, opts)
     found = {}
     for team in spec.teams:
         # Named by folder: a renamed team with the same folder keeps these resources.
@@ -39,6 +38,12 @@ def teams_on_aws(
         data = AwsTeamData(name, _rights(spec, team, eks, tiers), opts)
         found[team.name] = _data(team, data, tiers, shared)
     return found
+
+
+def members_on_aws(spec: StackSpec, eks: AwsCluster, opts: pulumi.ResourceOptions) -> None:
+    """Access of the members of all teams to the cluster."""
+    groups = {member: team_group(team.name) for team in spec.teams for member in team.members}
+    AwsMembers(f"{spec.name}-members", {"cluster_name": eks.cluster_name, "groups": groups}, opts)
 
 
 def _rights(spec: StackSpec, team: TeamSpec, eks: AwsCluster, tiers: AwsStorage) -> AwsTeamDataArgs:

@@ -16,11 +16,11 @@ from typing import Any
 from agents.clusters.dispatch import CLUSTER_LABEL, LOST_TAINT, is_active
 from agents.clusters.renewing import kubeconfig
 from components.kubernetes.clusters import dispatching, worker
-from components.kubernetes.clusters.manager import ClusterArgs, flavors, pool_of, teams
+from components.kubernetes.clusters.manager import ClusterArgs, flavors, teams
 from components.kubernetes.people import user
 from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
-from infra.naming import flavor_name
+from infra.naming import cluster_pool, flavor_name
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from rehearsal.controlplane.control_plane import ControlPlane
 from rehearsal.controlplane.processes import free_ports
@@ -96,7 +96,7 @@ class Fleet:
 
     def open(self, name: str) -> bool:
         """Whether jobs are admitted to a worker again."""
-        found = self.manager.api.get(API_VERSION, "ResourceFlavor", flavor_name(pool_of(name, "l4")))
+        found = self.manager.api.get(API_VERSION, "ResourceFlavor", flavor_name(cluster_pool(name, "l4")))
         return self.active(name) and LOST_TAINT not in found["spec"].get("nodeTaints", ())
 
     def start(self, renewed: Sequence[Object] = (), metadata: str = "") -> None:

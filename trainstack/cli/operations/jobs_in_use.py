@@ -18,6 +18,7 @@ from infra.errors import Problem, UserError
 from infra.jobs.submission import answered
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
+from infra.outputs import manager as manager_outputs
 from infra.stackspec import StackSpec
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import real_cluster
@@ -293,10 +294,13 @@ def _connected(
     """The cluster of a stack with these outputs; None without one, or where Kubernetes is emulated."""
     if outputs.KEY not in found or job_outputs.is_of_jobs(found):
         return None
-    exported = _parsed(outputs.parse, found)
+    if manager_outputs.is_of_manager(found):
+        login = _parsed(manager_outputs.parse, found).kubeconfig
+    else:
+        login = _parsed(outputs.parse, found).kubeconfig
     if rehearsal is None:
         config = Path(until.enter_context(tempfile.TemporaryDirectory(prefix="trainstack-")), "kubeconfig")
-        config.write_text(exported.kubeconfig)
+        config.write_text(login)
     elif real_cluster(rehearsal.home):
         config = admin_kubeconfig(rehearsal.home)
     else:

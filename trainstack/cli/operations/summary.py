@@ -15,6 +15,7 @@ from infra.engine.progress import short
 from infra.engine.stack import EngineStack, OperationOutcome
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
+from infra.outputs import manager as manager_outputs
 from infra.places import CHECKOUT
 from rehearsal.client import Rehearsal
 from smoke_training.verdict_record import readable
@@ -52,7 +53,8 @@ def of_deployment(
     print_findings(console, outcome)
     found = {key: output.value for key, output in engine.outputs().items()}
     of_jobs = job_outputs.is_of_jobs(found)
-    rows = _job_fields if of_jobs else _cluster_fields
+    of_manager = manager_outputs.is_of_manager(found)
+    rows = _job_fields if of_jobs else _manager_fields if of_manager else _cluster_fields
     fields = list(rows(loaded, found, rehearsal, verbose=verbose))
     stack = loaded.spec.name
     where = "rehearsed in the emulated clouds" if rehearsal else "deployed"
@@ -118,6 +120,16 @@ def old_prices(estimate: cost.CostEstimate, on: datetime.date) -> str:
 def usd(amount: float | None) -> str:
     """An amount in whole dollars."""
     return "unknown" if amount is None else f"{amount:,.0f}"
+
+
+def _manager_fields(
+    loaded: stackspec.LoadedSpec, found: Mapping[str, Any], _: Rehearsal | None, *, verbose: bool
+) -> Iterator[tuple[str, str]]:
+    exported = manager_outputs.parse(found)
+    connected = ", ".join(exported.connected)
+    yield "built", f"manager {exported.cluster_name}, {len(exported.teams)} team queues"
+    yield "clusters", f"connected to {connected}"
+    yield from _money_fields(loaded, verbose=verbose)
 
 
 def _cluster_fields(

@@ -8,6 +8,7 @@ from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.several.derived import of_stack
 from trainstack.preflight.aws.needs import needs
 from trainstack.preflight.deployment import Preflight, unsupported
 from trainstack.preflight.shortfalls import Short
@@ -36,6 +37,7 @@ def preflight_of(spec: StackSpec, further: "Mapping[str, Check] | None" = None) 
     from trainstack.preflight.aws import IDENTITY, ask, checks_of, quotas  # noqa: PLC0415
     from trainstack.preflight.aws.account import Account  # noqa: PLC0415
 
+    spec = of_stack(spec)
     layout, on = spec.layout, spec.on
     if not isinstance(layout, ClusterLayout | SmallLayout) or not isinstance(on, AwsSpec):
         raise unsupported(spec)

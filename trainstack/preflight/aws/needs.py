@@ -9,6 +9,7 @@ from infra.catalog.demand import Demand
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec, SmallLayout
+from infra.stackspec.several.derived import of_stack
 from trainstack.preflight.aws import job_needs
 
 _MARKETS = {"spot": "spot", "on_demand": "on_demand"}
@@ -25,6 +26,7 @@ class Needs:
 
 def needs(spec: StackSpec) -> Needs:
     """The needs by quota; resources without a known quota are left out."""
+    spec = of_stack(spec)
     layout, cloud = spec.layout, spec.on
     if isinstance(layout, SmallLayout) and isinstance(cloud, AwsSpec):
         network = (*_network(len(layout.zones), cloud),)

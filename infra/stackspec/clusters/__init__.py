@@ -1,0 +1,1 @@
+"""Parts of layouts with one or several Kubernetes clusters."""

@@ -1,0 +1,63 @@
+"""The layout of several clusters: a manager that queues jobs, and workers that run them (docs/adr/0094)."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from infra.stackspec.clusters.common import KubernetesLayout
+from infra.stackspec.clusters.pools import PoolSpec
+from infra.stackspec.clusters.shared_fs import SharedFileSystemSpec
+from infra.stackspec.model import Cidr, Model, Name
+
+
+class ClusterSpec(Model):
+    """A cluster that runs jobs: a Pulumi stack of its own, `STACK-NAME`."""
+
+    name: Name
+    """Name of the cluster: in the names of its stack and its pools, and in `trainstack.dev/cluster`."""
+
+    cloud: Literal["aws", "gcp"] | None = None
+    """Cloud of the cluster; null: `trainstack:cloud`. Another cloud is not supported yet."""
+
+    region: str
+    """Region of the cluster."""
+
+    network_cidr: Cidr
+    """IPv4 range of its network; no other cluster of the stack has addresses of it."""
+
+    zones: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Zones of the region that its network spans."""
+
+    shared_fs: SharedFileSystemSpec | None = None
+    """Shared file system of the cluster, instead of `data.shared_fs`; null: jobs use the object store."""
+
+    pools: Annotated[tuple[PoolSpec, ...], Field(min_length=1)]
+    """Pools of nodes for jobs. Their full names are `CLUSTER-POOL`; a guarantee of a team for a pool holds
+    on every cluster with a pool of that name."""
+
+
+class LargeLayout(KubernetesLayout):
+    """Several Kubernetes clusters behind one queue, for 20 and more people.
+
+    The stack itself is the manager, without GPUs. `api_access`, `network_cidr` and `zones` are those of the
+    manager, and API servers of the clusters are only in private networks; the other settings hold for all.
+    """
+
+    has_cluster: ClassVar = True
+    several: ClassVar = True
+
+    profile: Literal["large"]
+    """Several clusters for 20 and more people, set by `trainstack:profile`."""
+
+    scheduler: Literal["kueue", "slurm"]
+    """Scheduler that queues and starts jobs; only `kueue` is supported yet."""
+
+    clusters: Annotated[tuple[ClusterSpec, ...], Field(min_length=2, max_length=20)]
+    """Clusters that run jobs, 2 to 20: the most that Kueue connects."""
+
+    training_pools: ClassVar[tuple[PoolSpec, ...]] = ()
+    interruptible: ClassVar = False
+
+    def validated(self, _: object) -> list[str]:
+        """None: each cluster validates its pools."""
+        return []

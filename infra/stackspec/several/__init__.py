@@ -1,0 +1,1 @@
+"""The specs of the stacks of several clusters, from one spec."""

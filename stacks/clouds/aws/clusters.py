@@ -1,0 +1,168 @@
+"""Several clusters on AWS: the manager, and its access to workers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+
+from components.aws.clusters.peering import AwsPeering
+from components.aws.clusters.roles import AwsDispatcherRole, AwsManagerLogin
+from components.aws.pod_role import pod_identity
+from components.aws.storage.disks import AwsDisks
+from components.kubernetes.clusters import dispatching
+from components.kubernetes.clusters.dispatching import WorkerArgs
+from components.kubernetes.people import SubjectArgs, group
+from components.kubernetes.queueing.queues import Queueing
+from components.kubernetes.tracking.pod import AgentArgs
+from infra.naming import MANAGER_GROUP, team_group
+from infra.stackspec import StackSpec
+from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.layouts import ClusterLayout, LargeLayout
+from infra.stackspec.several.derived import ClusterMember, manager, workers
+from stacks.clouds.aws.cluster import AwsCloud, EksCluster
+from stacks.clouds.aws.pools import pool_record
+from stacks.clouds.aws.teams import members_on_aws
+from stacks.clusters import DispatcherIdentity, ManagerLogin, WorkerStack, budget_name, joined, places
+from stacks.layouts.cluster import one_cluster
+from stacks.layouts.manager import manager_of_clusters
+from stacks.parts import NodePool
+
+
+def manager_on_aws(spec: StackSpec, layout: LargeLayout, on: AwsSpec) -> dict[str, Any]:
+    """Declare the stack of the manager."""
+    own, specs = manager(spec, layout), workers(spec, layout)
+    known = places(specs)
+    found = [WorkerStack(specs[one.name], one, known[one.name]) for one in layout.clusters]
+    return manager_of_clusters(AwsManager(own, _pools(own), on, found), own, _pools(own), found)
+
+
+def worker_on_aws(
+    spec: StackSpec, layout: ClusterLayout, on: AwsSpec, member: ClusterMember
+) -> dict[str, Any]:
+    """Declare the stack of a worker."""
+    cloud = AwsWorker(spec, layout, on, member)
+
+    def with_manager(cluster: EksCluster, queueing: Queueing) -> Mapping[str, Any]:
+        place = joined(cloud, cluster, queueing, spec, member)
+        return {"worker": place, "budget": budget_name(member.of.name)}
+
+    return one_cluster(cloud, spec, layout, with_manager)
+
+
+class AwsWorker(AwsCloud):
+    """`stacks.clusters.WorkerCloud` on AWS: a cluster whose nodes have the name of the cluster."""
+
+    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: AwsSpec, member: ClusterMember) -> None:
+        super().__init__(spec, layout, on, cluster=member.cluster)
+
+    def login(self, cluster: EksCluster, member: ClusterMember) -> ManagerLogin:
+        """A role that the manager's dispatcher may assume."""
+        made = AwsManagerLogin(
+            f"{self._spec.name}-login",
+            {
+                "stack": self._spec.name,
+                "manager": member.of.name,
+                "manager_account": self._on.account_id,
+                "cluster_name": cluster.eks.cluster_name,
+                "security_group_id": cluster.eks.security_group_id,
+                "manager_cidr": member.of.layout.network_cidr,
+                "group": MANAGER_GROUP,
+            },
+            self._on_aws,
+        )
+        return ManagerLogin(
+            subject=group(MANAGER_GROUP),
+            fields={
+                "server": cluster.eks.endpoint,
+                "authority": cluster.eks.certificate_authority,
+                "role": made.role_arn,
+                "network": cluster.network.vpc_id,
+                "route_tables": cluster.network.private_route_tables,
+            },
+        )
+
+
+class AwsManager(AwsCloud):
+    """`stacks.clusters.ManagerCloud` on AWS."""
+
+    def __init__(
+        self, spec: StackSpec, layout: ClusterLayout, on: AwsSpec, workers: Sequence[WorkerStack]
+    ) -> None:
+        super().__init__(spec, layout, on)
+        self._stacks = [one.spec.name for one in workers]
+
+    def disks(self, cluster: EksCluster) -> None:
+        """The class of disks of Prometheus."""
+        AwsDisks(f"{self._spec.name}-disks", {"key_arn": cluster.eks.disk_key_arn}, cluster.inside)
+
+    def people(self, cluster: EksCluster) -> Mapping[str, Sequence[SubjectArgs]]:
+        """Access entries of members."""
+        members_on_aws(self._spec, cluster.eks, self._on_aws)
+        return {team.name: [group(team_group(team.name))] for team in self._spec.teams}
+
+    def agents(self) -> Sequence[AgentArgs]:
+        """The agent of EKS Pod Identity."""
+        return pod_identity(self._spec.region)["agents"]
+
+    def records(self, worker: StackSpec) -> Mapping[str, NodePool]:
+        """The pools of a worker, at the prices of its region."""
+        return {
+            pool.name: pool_record(pool, self._on, {}, region=worker.region) for pool in _pools(worker).pools
+        }
+
+    def dispatcher(self, cluster: EksCluster, workers: Sequence[WorkerStack]) -> DispatcherIdentity:
+        """The role of the dispatcher's pod, and a connection to the network of each worker."""
+        known = [(one, one.place) for one in workers if one.place is not None]
+        role = AwsDispatcherRole(
+            f"{self._spec.name}-dispatcher",
+            {
+                "stack": self._spec.name,
+                "cluster_name": cluster.eks.cluster_name,
+                "cluster_arn": cluster.eks.cluster_arn,
+                "namespace": dispatching.NAMESPACE,
+                "service_account": dispatching.NAME,
+                "roles": [place.role for _, place in known],
+            },
+            self._on_aws,
+        )
+        ready: list[pulumi.Resource] = [role]
+        logins: list[WorkerArgs] = []
+        for one, place in known:
+            ready.append(
+                AwsPeering(
+                    f"{self._spec.name}-to-{one.cluster.name}",
+                    {
+                        "vpc_id": cluster.network.vpc_id,
+                        "cidr": self._layout.network_cidr,
+                        "route_tables": cluster.network.private_route_tables,
+                        "peer": {
+                            "vpc_id": place.network,
+                            "region": one.cluster.region,
+                            "cidr": one.cluster.network_cidr,
+                            "route_tables": place.route_tables,
+                        },
+                    },
+                    self._on_aws,
+                )
+            )
+            logins.append(
+                {
+                    "name": one.cluster.name,
+                    "server": place.server,
+                    "authority": place.authority,
+                    "cluster": place.cluster_name,
+                    "region": one.cluster.region,
+                    "role": place.role,
+                }
+            )
+        ports = sorted({agent["port"] for agent in self.agents()})
+        return DispatcherIdentity(identity_ports=ports, workers=logins, ready=ready)
+
+    def _stacks_of_budget(self) -> Sequence[str]:
+        return self._stacks
+
+
+def _pools(worker: StackSpec) -> ClusterLayout:
+    layout = worker.layout
+    assert isinstance(layout, ClusterLayout)
+    return layout

@@ -1,0 +1,188 @@
+"""A manager and its clusters fit together, by construction from one spec."""
+
+import json
+from typing import Any
+
+import pytest
+
+from agents.clusters.dispatch import CLUSTER_LABEL
+from agents.clusters.renewing import read
+from infra import stackspec
+from infra.errors import UserError
+from infra.outputs.cluster import WorkerOutputs
+from infra.stackspec.layouts import LargeLayout
+from infra.stackspec.several.derived import digest, workers
+from stacks.queues import node_pools
+from tests.stacks.composition.large import CLUSTERS, STACK, deployed, manager, whole, worker
+
+
+def kueue(kind: str) -> dict[str, Any]:
+    """The specs of the manager's objects of a kind of Kueue, by name."""
+    found = whole().all(f"kueue.x-k8s.io/v1beta2:{kind}").values()
+    return {one["metadata"]["name"]: one.get("spec") for one in found}
+
+
+def test_the_manager_has_a_flavor_for_each_pool_of_each_cluster() -> None:
+    labels = {name: spec["nodeLabels"] for name, spec in kueue("ResourceFlavor").items()}
+    assert labels == {
+        f"{cluster}-{pool}": {"trainstack.dev/pool": f"{cluster}-{pool}", CLUSTER_LABEL: cluster}
+        for cluster, pool in (("usw2", "h100"), ("usw2", "l4"), ("use1", "a100"), ("use1", "l4"))
+    }
+
+
+def test_a_flavor_of_the_manager_selects_nodes_of_the_worker() -> None:
+    for cluster in CLUSTERS:
+        for group in worker(cluster).all("eks/nodeGroup:NodeGroup").values():
+            flavor = kueue("ResourceFlavor").get(group["labels"]["trainstack.dev/pool"])
+            if flavor:  # the system pool has none
+                labels = flavor["nodeLabels"]
+                assert labels.items() <= group["labels"].items()
+
+
+def test_queues_of_a_name_exist_on_the_manager_and_where_their_jobs_run() -> None:
+    def names(graph: Any) -> set[tuple[str, str]]:
+        found = graph.all("kueue.x-k8s.io/v1beta2:LocalQueue").values()
+        rows = {(one["metadata"]["namespace"], one["metadata"]["name"]) for one in found}
+        return {row for row in rows if row[0].startswith("team-")}
+
+    everywhere = names(worker("usw2")) | names(worker("use1"))
+    assert names(whole()) == everywhere
+
+
+def test_runtimes_of_the_manager_are_those_of_its_clusters() -> None:
+    def runtimes(graph: Any) -> dict[str, Any]:
+        found = graph.all("trainer.kubeflow.org/v1alpha1:ClusterTrainingRuntime").values()
+        return {one["metadata"]["name"]: one["spec"] for one in found}
+
+    own = runtimes(whole())
+    assert own
+    for cluster in CLUSTERS:
+        assert {name: own[name] for name in runtimes(worker(cluster))} == runtimes(worker(cluster))
+
+
+def test_the_worker_trusts_the_role_that_the_manager_makes_and_no_other() -> None:
+    role = whole().find("iam/role:Role", "-dispatcher-role")
+    for cluster in CLUSTERS:
+        login = worker(cluster).find("iam/role:Role", "-login-role")
+        (statement,) = json.loads(login["assumeRolePolicy"])["Statement"]
+        assert statement["Principal"] == {"AWS": "arn:aws:iam::123456789012:root"}
+        assert statement["Condition"] == {
+            "ArnEquals": {"aws:PrincipalArn": f"arn:aws:iam::123456789012:role/{role['name']}"}
+        }
+
+
+def test_the_dispatcher_may_assume_the_roles_of_workers_and_nothing_else() -> None:
+    policy = json.loads(whole().find("iam/rolePolicy:RolePolicy", "-dispatcher-rights")["policy"])
+    (statement,) = policy["Statement"]
+    roles = {states["trainstack"]["worker"]["role"] for states in deployed().values()}
+    assert set(statement["Resource"]) == roles and len(roles) == 2
+    assert set(statement["Action"]) == {"sts:AssumeRole", "sts:TagSession"}
+
+
+def test_the_login_of_a_worker_may_request_tokens_of_the_managers_account_alone() -> None:
+    for cluster in CLUSTERS:
+        (entry,) = [
+            one
+            for one in worker(cluster).all("eks/accessEntry:AccessEntry").values()
+            if one.get("kubernetesGroups") == ["trainstack:manager"]
+        ]
+        assert "accessPolicies" not in entry
+        bound = [
+            one
+            for kind in ("RoleBinding", "ClusterRoleBinding")
+            for one in worker(cluster).all(f"rbac.authorization.k8s.io/v1:{kind}").values()
+            if any(subject["name"] == "trainstack:manager" for subject in one["subjects"])
+        ]
+        assert [one["metadata"]["name"] for one in bound] == ["manager-tokens"]
+
+
+def test_the_dispatcher_logs_in_to_each_worker_as_its_role() -> None:
+    program = whole().find("apps/v1:Deployment", "-dispatching-program")
+    (container,) = program["spec"]["template"]["spec"]["containers"]
+    words = [*container.get("command", ()), *container["args"]]
+    logins = {one.name: one for one in read(words[words.index("--workers") + 1])}
+    for cluster in CLUSTERS:
+        place = WorkerOutputs.model_validate(deployed()[f"{STACK}-{cluster}"]["trainstack"]["worker"])
+        assert (logins[cluster].server, logins[cluster].role) == (place.server, place.role)
+
+
+def test_networks_of_all_workers_are_connected_in_both_directions() -> None:
+    routes = whole().all("ec2/route:Route")
+    spec = stackspec.load_file(STACK).spec
+    assert isinstance(spec.layout, LargeLayout)
+    for one in spec.layout.clusters:
+        to = {
+            row.get("region"): row["destinationCidrBlock"] for name, row in routes.items() if one.name in name
+        }
+        assert to == {None: one.network_cidr, one.region: spec.layout.network_cidr}
+
+
+def test_workers_let_in_the_managers_network() -> None:
+    for cluster in CLUSTERS:
+        rule = worker(cluster).find("vpc/securityGroupIngressRule:SecurityGroupIngressRule", "-login-api")
+        assert (rule["cidrIpv4"], rule["fromPort"], rule["toPort"]) == ("10.0.0.0/16", 443, 443)
+
+
+def test_no_api_server_of_a_worker_is_on_the_internet() -> None:
+    """Its name would resolve to a public address, from which the manager's network is not known."""
+    for cluster in CLUSTERS:
+        network = worker(cluster).find("eks/cluster:Cluster")["vpcConfig"]
+        assert network["endpointPrivateAccess"] and not network["endpointPublicAccess"]
+    assert whole().find("eks/cluster:Cluster")["vpcConfig"]["endpointPublicAccess"]
+
+
+def test_the_manager_has_no_nodes_for_jobs() -> None:
+    groups = whole().all("eks/nodeGroup:NodeGroup").values()
+    assert [one["instanceTypes"] for one in groups] == [["m6i.xlarge"]]
+
+
+def test_one_budget_counts_all_stacks() -> None:
+    budget = whole().find("budgets/budget:Budget")
+    (cost,) = budget["costFilters"]
+    assert cost["values"] == [f"user:trainstack:stack${name}" for name in (STACK, *deployed())]
+    for cluster in CLUSTERS:
+        assert not worker(cluster).all("budgets/budget:Budget")
+        assert worker(cluster).outputs["budget"] == budget["name"]
+
+
+def test_budgets_of_teams_are_checked_by_the_manager_alone() -> None:
+    def config(graph: Any) -> Any:
+        spec = graph.find("apps/v1:Deployment", "-ledger")["spec"]["template"]["spec"]
+        words = spec["containers"][0]["args"]
+        return json.loads(words[words.index("--config") + 1])["budgets"]
+
+    assert config(whole())["team-evaluation"]["usd"] == 20000
+    assert config(worker("usw2")) == config(worker("use1")) == {}
+
+
+def test_the_digest_of_a_worker_is_that_which_the_manager_expects() -> None:
+    spec = stackspec.load_file(STACK).spec
+    assert isinstance(spec.layout, LargeLayout)
+    expected = {name: digest(one) for name, one in workers(spec, spec.layout).items()}
+    assert expected == {name: digest(stackspec.load_file(f"{STACK}-{name}").spec) for name in CLUSTERS}
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"spec": "of-another-day"}, "worker-of-another-spec"),
+        ({"contract": 0}, "worker-not-ready"),
+        (None, "worker-not-ready"),
+    ],
+    ids=["another spec", "another version", "not deployed"],
+)
+def test_a_worker_that_does_not_fit_is_refused_by_name(change: Any, code: str) -> None:
+    states = json.loads(json.dumps(deployed()))
+    if change is None:
+        del states[f"{STACK}-usw2"]
+    else:
+        states[f"{STACK}-usw2"]["trainstack"]["worker"].update(change)
+    with pytest.raises(UserError) as caught:
+        manager(states)
+    assert caught.value.codes == ((code, f"stack {STACK}-usw2"),)
+
+
+def test_prices_of_flavors_are_those_of_the_workers_regions() -> None:
+    pools = node_pools(stackspec.load_file(f"{STACK}-usw2").spec)
+    assert pools["usw2-l4"].flavor["usd_per_hour"] > 0
+    assert pools["usw2-h100"].flavor["usd_per_hour"] == 0  # paid, used or not: it comes first
