@@ -72,7 +72,7 @@ _PROGRAM = "runs a program of this package in the cloud, for another component"
 _INNER = "part of `AwsTracking` and `GcpTracking`"
 _VOLUMES = "takes volumes that are no declared outputs of the storage"
 _SPEC = "takes objects that are made from a checked spec"
-_CLUSTERS = "for stacks of several clusters, which no profile offers yet"
+_CLUSTERS = "connects the stacks of several clusters, which are made from one checked spec"
 _SLURM = "new, and never deployed to a real account; use the profile large-slurm"
 LEFT_OUT: Final[Mapping[str, str]] = {
     **dict.fromkeys(
@@ -89,7 +89,10 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("MlflowLogins", "MlflowSchema", "MlflowServer", "MlflowVisitors"), _INNER),
     **dict.fromkeys(("SharedFolders", "TeamCheckpoints", "TeamClaims", "TeamVolumes"), _VOLUMES),
     "AdmissionPolicies": _SPEC,
-    **dict.fromkeys(("Dispatching", "Fencing", "ManagerAccess"), _CLUSTERS),
+    **dict.fromkeys(
+        ("AwsDispatcherRole", "AwsManagerLogin", "AwsPeering", "Dispatching", "Fencing", "ManagerAccess"),
+        _CLUSTERS,
+    ),
     **dict.fromkeys(
         ("AwsSlurmAccounts", "AwsSlurmCluster", "AwsSlurmNodes", "AwsSlurmQueue", "AwsSlurmRole"), _SLURM
     ),
