@@ -17,7 +17,7 @@ from infra.naming import cluster_pool
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
 from infra.stackspec.model import demanded
-from stacks.accounting import gpu_ledger
+from stacks.accounting import gpu_ledger, shares_of
 from stacks.admission import admission, refuses
 from stacks.clusters import ManagerCloud, WorkerStack
 from stacks.layouts.cluster import gpu_offers, identity, of_one_machine, team
@@ -59,7 +59,15 @@ def manager_of_clusters(
             alerting=alerting,
         )
     # The queue has the jobs of all clusters, so its books are the sum, and budgets are checked here alone.
-    gpu_ledger(spec, cluster, by_name, queueing, image, measured=False)
+    gpu_ledger(
+        spec,
+        cluster=cluster,
+        pools=by_name,
+        queueing=queueing,
+        image=image,
+        shares=_shares(workers),
+        measured=False,
+    )
     dispatcher = cloud.dispatcher(cluster, workers)
     Dispatching(
         f"{spec.name}-dispatching",
@@ -100,6 +108,14 @@ def clusters(
         }
         for one in workers
     ]
+
+
+def _shares(workers: Sequence[WorkerStack]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for one in workers:
+        assert isinstance(one.spec.layout, ClusterLayout)
+        found |= shares_of(one.spec, one.spec.layout)
+    return found
 
 
 def _named(flavor: FlavorArgs, name: str) -> FlavorArgs:

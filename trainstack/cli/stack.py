@@ -148,14 +148,7 @@ def up(
     deployment = open_deployment(
         stack, rehearse=rehearse, faults=fault or (), scenario=faults, kinds=kinds, packs=packs
     )
-    if not plan:
-        given: dict[str, object] = {
-            "--rehearse": rehearse, "--faults": faults, "--cluster": cluster, "--provider": provider,
-            "--verbose": verbose, "--now": now, "--fault": fault, "--policy-pack": policy_pack,
-            "--policy-pack-config": policy_pack_config,
-        }  # fmt: skip
-        several.before_manager("up", deployment.loaded.spec, several.words(given), confirmed=yes)
-        yes = yes or deployment.loaded.spec.layout.several  # confirmed for all
+    yes = several.before_manager("up", deployment.loaded.spec, confirmed=yes) or yes
     deployment.up(confirmed=yes, verbose=verbose, now=now, plan=plan, as_json=form is Format.JSON)
 
 
@@ -216,10 +209,8 @@ def preview(
     """
     limits = (max_monthly, max_increase, allow_unpriced)
     if project is not None:
-        others = {
-            "--rehearse": rehearse, "--faults": faults, "--cluster": cluster, "--provider": provider,
-            "--policy-pack": policy_pack, "--format": form == "markdown",
-        }  # fmt: skip
+        others = {"--rehearse": rehearse, "--faults": faults, "--cluster": cluster, "--provider": provider}
+        others |= {"--policy-pack": policy_pack, "--format": form == "markdown"}
         _refuse_beside("--project", others)
         _preview_project(project, stack, config or (), limits, as_json=form == "json")
     given = dict(zip(("--max-monthly", "--max-increase", "--allow-unpriced"), limits, strict=True))
@@ -297,15 +288,9 @@ def destroy(
     from trainstack.cli.operations.session import Kinds, open_session  # noqa: PLC0415
 
     session = open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider))
-    clusters = several.stacks_of(session.spec)
-    if clusters:
-        several.confirm("destroy", [stack, *clusters], confirmed=yes)
+    clusters = several.asked("destroy", session.spec, confirmed=yes)
     session.destroy(confirmed=yes or bool(clusters), now=now)
-    if clusters:
-        given: dict[str, object] = {
-            "--rehearse": rehearse, "--now": now, "--cluster": cluster, "--provider": provider
-        }  # fmt: skip
-        several.after_manager("destroy", clusters, several.words(given))
+    several.after_manager("destroy", clusters)
 
 
 def drift(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = Format.TEXT) -> None:
@@ -352,18 +337,13 @@ def explain(key: Key = "", stack: AnyStack = None, form: FormatOption = Format.T
     values = list(loaded.explain(key))
     if form is Format.JSON:
         rows = [
-            {
-                "path": found.path,
-                "value": found.value,
-                "origin": str(found.origin),
-                "reason": found.origin.reason,
-                "meaning": found.description,
-            }
-            for found in values
+            {"path": one.path, "value": one.value, "origin": str(one.origin)}
+            | {"reason": one.origin.reason, "meaning": one.description}
+            for one in values
         ]
         print_json("trainstack.explain/1", {"stack": stack, "values": rows})
         return
-    for found in values:
-        typer.echo(f"{found.path} = {json.dumps(found.value, ensure_ascii=False)}")
-        named = (("from", str(found.origin)), ("reason", found.origin.reason), ("meaning", found.description))
+    for row in values:
+        typer.echo(f"{row.path} = {json.dumps(row.value, ensure_ascii=False)}")
+        named = (("from", str(row.origin)), ("reason", row.origin.reason), ("meaning", row.description))
         print_fields([(f"    {name}", text) for name, text in named if text])

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import typer
+from click import get_current_context
 
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
@@ -17,6 +18,10 @@ from infra.stackspec.load import require_file
 from trainstack.cli.output import require_terminal
 from trainstack.fleet.child import Child, Ended
 
+_PASSED = (
+    "rehearse", "fault", "faults", "cluster", "provider", "verbose", "now", "policy_pack",
+    "policy_pack_config",
+)  # fmt: skip
 AT_ONCE = 4
 """Stacks of clusters that change at the same time."""
 
@@ -41,43 +46,45 @@ def stacks_of(spec: StackSpec | None) -> list[str]:
     return found
 
 
-def before_manager(operation: str, spec: StackSpec, options: Sequence[str], *, confirmed: bool) -> None:
-    """Run an operation on the stacks of all clusters. Raises typer.Exit where one fails.
+def before_manager(operation: str, spec: StackSpec, *, confirmed: bool) -> bool:
+    """Run an operation on the stacks of all clusters; returns whether it is confirmed for the manager.
 
-    The manager then is not changed: it connects to clusters that are as its spec says.
+    Options are those of the present command. Raises typer.Exit where one fails: the manager then is not
+    changed, as it connects to clusters that are as its spec says.
     """
-    stacks = stacks_of(spec)
-    if not stacks:
-        return
-    confirm(operation, [*stacks, spec.name], confirmed=confirmed)
-    failed = _run(operation, stacks, options)
+    stacks = asked(operation, spec, confirmed=confirmed)
+    failed = _run(operation, stacks, words(get_current_context().params)) if stacks else []
     if failed:
         typer.echo(f"{spec.name} was not changed, as {', '.join(failed)} failed.", err=True)
         raise typer.Exit(ExitCode.FAILED)
+    return bool(stacks)
 
 
-def after_manager(operation: str, stacks: Sequence[str], options: Sequence[str]) -> None:
+def after_manager(operation: str, stacks: Sequence[str]) -> None:
     """Run an operation on the stacks of all clusters, each whatever happens to others.
 
     Raises typer.Exit where one fails, such as one that cannot be reached, by name.
     """
-    failed = _run(operation, stacks, options)
+    failed = _run(operation, stacks, words(get_current_context().params)) if stacks else []
     if failed:
         typer.echo(f"Not done: {', '.join(failed)}. The others are; repeat the command.", err=True)
         raise typer.Exit(ExitCode.FAILED)
 
 
-def confirm(operation: str, stacks: Sequence[str], *, confirmed: bool) -> None:
-    """Ask once for all stacks. Raises typer.Abort."""
-    if not confirmed:
+def asked(operation: str, spec: StackSpec | None, *, confirmed: bool) -> list[str]:
+    """The stacks of the clusters, once all are confirmed together. Raises typer.Abort."""
+    stacks = stacks_of(spec)
+    if stacks and spec and not confirmed:
         require_terminal()
-        typer.confirm(f"Run `{operation}` on {', '.join(stacks)}?", abort=True)
+        typer.confirm(f"Run `{operation}` on {', '.join([*stacks, spec.name])}?", abort=True)
+    return stacks
 
 
 def words(given: Mapping[str, object]) -> list[str]:
     """Options for the commands of the other stacks, which ask no question."""
     found = ["--yes"]
-    for name, value in given.items():
+    for key in _PASSED:
+        value, name = given.get(key), f"--{key.replace('_', '-')}"
         for one in value if isinstance(value, list) else [value]:
             if one is True:
                 found.append(name)
