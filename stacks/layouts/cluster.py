@@ -17,7 +17,7 @@ from stacks.accounting import gpu_ledger, shares_of
 from stacks.admission import admission, refuses
 from stacks.idle import idle_gpus
 from stacks.monitoring import monitored
-from stacks.parts import Cluster, ClusterCloud, ClusterT, NodePool, Pools, StoreT, TeamData, Tracking
+from stacks.parts import Cluster, ClusterCloud, ClusterT, NodePool, Pools, Store, StoreT, TeamData, Tracking
 from stacks.teams import logins, team_volumes, teams_at_work, visitors
 from stacks.validation import PODS, validations
 from stacks.windows import capacity_windows
@@ -31,7 +31,7 @@ def one_cluster(
 ) -> dict[str, Any]:
     """Declare the stack; its outputs are those of `infra.outputs.cluster.StackOutputs`.
 
-    `joined` connects a cluster of several ones; its result are further outputs, `budget` among them.
+    `joined` connects a cluster of several ones, and returns further outputs, `budget` among them.
     """
     cluster = cloud.cluster()
     pools = cloud.pools(cluster)
@@ -40,9 +40,8 @@ def one_cluster(
     tracking = cloud.tracking(cluster, store)
     policed = admission(spec, layout, cluster)
     data = cloud.teams(cluster, store)
-    queueing = _queueing(
-        spec, cluster, pools, tracking, data=data, policed=policed, ending=refuses(spec, layout)
-    )
+    ending = refuses(spec, layout)
+    queueing = _queueing(spec, cluster, pools, tracking, data=data, policed=policed, ending=ending)
     windows = capacity_windows(spec, cluster=cluster, pools=pools, queueing=queueing, tracking=tracking)
     teams = teams_at_work(spec, data, cluster=cluster, store=store, queueing=queueing, tracking=tracking)
     visitors(spec, data, cluster, tracking)
@@ -59,17 +58,10 @@ def one_cluster(
         )
     idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)
-    gpu_ledger(
-        spec,
-        cluster=cluster,
-        pools=pools.by_name,
-        queueing=queueing,
-        image=tracking.image,
-        shares=shares_of(spec, layout),
-        measured=layout.monitoring.kind == "in_cluster",
-    )
+    _ledger(spec, layout, cluster=cluster, pools=pools, queueing=queueing, tracking=tracking)
     others = joined(cluster, queueing) if joined else {"budget": cloud.budget()}
     smoke: Sequence[Mapping[str, Any]] = ()
+    # The gate does not wait for the budget: an account without permission for budgets can train.
     if spec.smoke.enabled:
         smoke = validations(
             spec,
@@ -80,23 +72,46 @@ def one_cluster(
             queueing=queueing,
             login=login.secret,
             access=cloud.validation(cluster, store, PODS),
-            # Not the budget: an account without permission for budgets can train.
             after=[accelerators, store.ready, *pools.ready, *windows],
         )
     return {
         **identity(spec),
         "cluster_name": cluster.name,
         "kubeconfig": cluster.kubeconfig,
+        **_services(tracking, store),
+        **{"pools": list(pools.by_name), "teams": teams, "smoke": smoke},
+        **others,
+    }
+
+
+def _ledger(
+    spec: StackSpec,
+    layout: ClusterLayout,
+    *,
+    cluster: Cluster,
+    pools: Pools,
+    queueing: Queueing,
+    tracking: Tracking,
+) -> None:
+    gpu_ledger(
+        spec,
+        cluster=cluster,
+        pools=pools.by_name,
+        queueing=queueing,
+        image=tracking.image,
+        shares=shares_of(spec, layout),
+        measured=layout.monitoring.kind == "in_cluster",
+    )
+
+
+def _services(tracking: Tracking, store: Store) -> dict[str, Any]:
+    return {
         "mlflow_url": tracking.url,
         "mlflow_admin_secret": tracking.admin_secret,
         "mlflow_way_in": _way_in(tracking),
         "checkpoint_uri": store.checkpoint_uri,
         "dataset_uri": store.dataset_uri,
         "artifact_uri": store.artifact_uri,
-        "pools": list(pools.by_name),
-        "teams": teams,
-        "smoke": smoke,
-        **others,
     }
 
 

@@ -19,7 +19,7 @@ from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
 from infra.stackspec.model import demanded
 from stacks.accounting import gpu_ledger, shares_of
 from stacks.admission import admission, refuses
-from stacks.clusters import ManagerCloud, WorkerStack
+from stacks.clusters import DispatcherIdentity, ManagerCloud, WorkerStack
 from stacks.layouts.cluster import gpu_offers, identity, of_one_machine, team
 from stacks.monitoring import monitored
 from stacks.parts import Cluster, ClusterT, NodePool
@@ -69,16 +69,7 @@ def manager_of_clusters(
         measured=False,
     )
     dispatcher = cloud.dispatcher(cluster, workers)
-    Dispatching(
-        f"{spec.name}-dispatching",
-        {
-            "workers": dispatcher.workers,
-            "names": [one.cluster.name for one in workers],
-            "image": image,
-            "identity_ports": dispatcher.identity_ports,
-        },
-        cluster.after(queueing, *dispatcher.ready),
-    )
+    _dispatching(spec, workers, dispatcher, image, cluster.after(queueing, *dispatcher.ready))
     return {
         **identity(spec),
         "cluster_name": cluster.name,
@@ -92,6 +83,25 @@ def manager_of_clusters(
         ],
         "budget": cloud.budget(),
     }
+
+
+def _dispatching(
+    spec: StackSpec,
+    workers: Sequence[WorkerStack],
+    dispatcher: DispatcherIdentity,
+    image: str,
+    opts: pulumi.ResourceOptions,
+) -> None:
+    Dispatching(
+        f"{spec.name}-dispatching",
+        {
+            "workers": dispatcher.workers,
+            "names": [one.cluster.name for one in workers],
+            "image": image,
+            "identity_ports": dispatcher.identity_ports,
+        },
+        opts,
+    )
 
 
 def clusters(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agents.clusters.dispatch import CLUSTER_LABEL
-from agents.clusters.renewing import read
+from agents.clusters.workers import read
 from infra import stackspec
 from infra.errors import UserError
 from infra.outputs.cluster import WorkerOutputs
