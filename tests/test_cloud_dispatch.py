@@ -10,7 +10,7 @@ CLOUDS = {"aws", "gcp"}
 SERVICES = {"amazon", "google", "sagemaker", "vertex", "gke", "eks"}
 PROFILES = {"small", "small-cluster", "medium", "large"}
 MODELS = {"AwsSpec", "GcpSpec", "SmallLayout", "ClusterLayout", "LargeLayout"}
-MOST_PLACES = 24
+MOST_PLACES = 26
 
 
 def outside_of_cloud_folders() -> Iterator[Path]:

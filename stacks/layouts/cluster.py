@@ -29,10 +29,7 @@ def one_cluster(
     layout: ClusterLayout,
     joined: Callable[[ClusterT, Queueing], Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Declare the stack; its outputs are those of `infra.outputs.cluster.StackOutputs`.
-
-    `joined` connects a cluster of several ones, and returns further outputs, `budget` among them.
-    """
+    """Declare the stack; returns `infra.outputs.cluster.StackOutputs`, with what `joined` adds to them."""
     cluster = cloud.cluster()
     pools = cloud.pools(cluster)
     store = cloud.store(cluster)
@@ -40,8 +37,8 @@ def one_cluster(
     tracking = cloud.tracking(cluster, store)
     policed = admission(spec, layout, cluster)
     data = cloud.teams(cluster, store)
-    ending = refuses(spec, layout)
-    queueing = _queueing(spec, cluster, pools, tracking, data=data, policed=policed, ending=ending)
+    strict = refuses(spec, layout)
+    queueing = _queueing(spec, cluster, pools, tracking, data=data, policed=policed, ending=strict)
     windows = capacity_windows(spec, cluster=cluster, pools=pools, queueing=queueing, tracking=tracking)
     teams = teams_at_work(spec, data, cluster=cluster, store=store, queueing=queueing, tracking=tracking)
     visitors(spec, data, cluster, tracking)
@@ -79,7 +76,9 @@ def one_cluster(
         "cluster_name": cluster.name,
         "kubeconfig": cluster.kubeconfig,
         **_services(tracking, store),
-        **{"pools": list(pools.by_name), "teams": teams, "smoke": smoke},
+        "pools": list(pools.by_name),
+        "teams": teams,
+        "smoke": smoke,
         **others,
     }
 
