@@ -209,8 +209,8 @@ def preview(
     """
     limits = (max_monthly, max_increase, allow_unpriced)
     if project is not None:
-        others = {"--rehearse": rehearse, "--faults": faults, "--cluster": cluster, "--provider": provider}
-        others |= {"--policy-pack": policy_pack, "--format": form == "markdown"}
+        others: dict[str, object] = {"--rehearse": rehearse, "--faults": faults, "--cluster": cluster}
+        others |= {"--provider": provider, "--policy-pack": policy_pack, "--format": form == "markdown"}
         _refuse_beside("--project", others)
         _preview_project(project, stack, config or (), limits, as_json=form == "json")
     given = dict(zip(("--max-monthly", "--max-increase", "--allow-unpriced"), limits, strict=True))

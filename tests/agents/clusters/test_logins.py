@@ -4,11 +4,12 @@ import base64
 import datetime
 from unittest import mock
 
+import pytest
 from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from agents.clusters.logins import eks_token
+from agents.clusters.logins import assumed, assuming, eks_token
 
 AT = datetime.datetime(2026, 11, 29, 7, 0, 0, tzinfo=datetime.UTC)
 KEYS = {"AccessKeyId": "AKIDEXAMPLE", "SecretAccessKey": "secret/key+", "Token": "session/+=token"}
@@ -28,3 +29,35 @@ def test_the_token_of_eks_is_signed_as_botocore_signs_it() -> None:
     text = token.removeprefix("k8s-aws-v1.")
     address = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
     assert sorted(address.split("?")[1].split("&")) == sorted(request.prepare().url.split("?")[1].split("&"))
+
+
+def test_the_request_to_assume_a_role_is_signed_as_botocore_signs_it() -> None:
+    role = "arn:aws:iam::123456789012:role/large-aws-usw2-manager"
+    params = {
+        "Action": "AssumeRole",
+        "Version": "2011-06-15",
+        "RoleArn": role,
+        "RoleSessionName": "trainstack-dispatcher",
+        "DurationSeconds": "900",
+    }
+    request = AWSRequest("GET", "https://sts.us-west-2.amazonaws.com/", params=params)
+    keys = Credentials(KEYS["AccessKeyId"], KEYS["SecretAccessKey"], KEYS["Token"])
+    with mock.patch("botocore.auth.get_current_datetime", return_value=AT.replace(tzinfo=None)):
+        SigV4QueryAuth(keys, "sts", "us-west-2", expires=60).add_auth(request)
+    address = assuming(KEYS, role, "us-west-2", AT)
+    assert sorted(address.split("?")[1].split("&")) == sorted(request.prepare().url.split("?")[1].split("&"))
+
+
+def test_keys_of_an_assumed_role_are_read_from_the_response_of_sts() -> None:
+    response = """<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult>
+      <AssumedRoleUser><Arn>arn</Arn></AssumedRoleUser>
+      <Credentials><AccessKeyId>ASIA</AccessKeyId><SecretAccessKey>s/+</SecretAccessKey>
+      <SessionToken>t=</SessionToken><Expiration>2026-11-29T07:15:00Z</Expiration></Credentials>
+    </AssumeRoleResult></AssumeRoleResponse>"""
+    assert assumed(response) == {"AccessKeyId": "ASIA", "SecretAccessKey": "s/+", "Token": "t="}
+
+
+@pytest.mark.parametrize("response", ["", "{}", "<a/>", "<a><Credentials/></a>"])
+def test_a_response_without_keys_is_an_error_that_is_retried(response: str) -> None:
+    with pytest.raises(ValueError, match="STS"):
+        assumed(response)
