@@ -36,15 +36,10 @@ def compose(spec: StackSpec, member: ClusterMember | None = None) -> dict[str, A
             from stacks.clouds.aws.clusters import manager_on_aws
 
             return manager_on_aws(spec, large, on)
-        case ClusterLayout() as layout, AwsSpec() as on if member is not None:
-            from stacks.clouds.aws.clusters import worker_on_aws
-
-            return worker_on_aws(spec, layout, on, member)
         case ClusterLayout() as layout, AwsSpec() as on:
-            from stacks.clouds.aws.cluster import AwsCloud
-            from stacks.layouts.cluster import one_cluster
+            from stacks.clouds.aws.clusters import cluster_on_aws
 
-            return one_cluster(AwsCloud(spec, layout, on), spec, layout)
+            return cluster_on_aws(spec, layout, on, member)
         case ClusterLayout() as layout, GcpSpec() as on:
             from stacks.clouds.gcp.cluster import GcpCloud
             from stacks.layouts.cluster import one_cluster

@@ -23,6 +23,7 @@ class SlurmLayout(Model):
     """One Slurm system: pools are partitions, teams are accounts with quotas and budgets."""
 
     has_cluster: ClassVar = False
+    several: ClassVar = False
 
     profile: Literal["large-slurm"]
     """One Slurm system for 20 and more people, set by `trainstack:profile`."""

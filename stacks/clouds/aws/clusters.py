@@ -36,10 +36,12 @@ def manager_on_aws(spec: StackSpec, layout: LargeLayout, on: AwsSpec) -> dict[st
     return manager_of_clusters(AwsManager(own, _pools(own), on, found), own, _pools(own), found)
 
 
-def worker_on_aws(
-    spec: StackSpec, layout: ClusterLayout, on: AwsSpec, member: ClusterMember
+def cluster_on_aws(
+    spec: StackSpec, layout: ClusterLayout, on: AwsSpec, member: ClusterMember | None
 ) -> dict[str, Any]:
-    """Declare the stack of a worker."""
+    """Declare the stack of one cluster, with the access of its manager, if it has one."""
+    if member is None:
+        return one_cluster(AwsCloud(spec, layout, on), spec, layout)
     cloud = AwsWorker(spec, layout, on, member)
 
     def with_manager(cluster: EksCluster, queueing: Queueing) -> Mapping[str, Any]:
