@@ -1,7 +1,7 @@
 """Facts of the AWS provider, which is asked by its protocol.
 
 `changes.json`: what a change of each type does (`core.emulation.changes`). `values.json`, by
-`tools/aws_provider.py`: the values that it accepts (`core.rules.facts`) and limits across properties
+`tools/aws_limits/ask.py`: the values that it accepts (`core.rules.facts`) and limits across properties
 (`core.rules.cross_fields`), one line for each type.
 """
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rehearsal.core.rules.facts import of_values
 from rehearsal.core.sdk_types import describe
-from tools import newer_values
+from tools.aws_limits import newer_values
 from tools.provider_source import spellings
 from tools.sdk.defaults import arguments_of, documented, object_class
 

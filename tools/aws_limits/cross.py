@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tools.provider_leaves import Leaf, Path, configuration
+from tools.aws_limits.leaves import Leaf, Path, configuration
 from tools.provider_protocol import Diagnostic, Fields, TerraformProvider
 
 _TRIES = 12

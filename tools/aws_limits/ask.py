@@ -1,12 +1,12 @@
 """Write the limits of values that Terraform's AWS provider checks into the rehearsal's data.
 
-    python -m tools.aws_provider ask BINARY CACHE [TYPE ...]
-    python -m tools.aws_provider write BINARY CACHE ...
+    python -m tools.aws_limits.ask ask BINARY CACHE [TYPE ...]
+    python -m tools.aws_limits.ask write BINARY CACHE ...
 
 `ask` asks the provider to validate configurations of every type, or of those that are named (`aws_lb`),
 without credentials and without a cloud; each type is one line of CACHE, and a type that is there is not asked
 again. `write` gives the properties the names of the installed SDK, adds what newer sources accept
-(`tools.newer_values`), leaves out what a rule of the rehearsal judges already, and reports types without a
+(`tools.aws_limits.newer_values`), leaves out what a rule of the rehearsal judges already, and reports types without a
 counterpart. Run both after a change of the provider, `write` after one of `pulumi-aws` or botocore.
 """
 
@@ -27,13 +27,13 @@ import grpc
 from infra.engine.golang import ROOT
 from rehearsal.aws.provider import VALUES
 from rehearsal.core.sdk_types import describe
-from tools.aws_naming import Naming
+from tools.aws_limits.cross import Cross, counts, cross
+from tools.aws_limits.leaves import Leaf, about, alone, configuration, lanes, leaves
+from tools.aws_limits.naming import Naming
+from tools.aws_limits.values import BETWEEN, Asking, Facts, number, refused, text
 from tools.aws_values import limited
-from tools.provider_cross import Cross, counts, cross
-from tools.provider_leaves import Leaf, about, alone, configuration, lanes, leaves
 from tools.provider_protocol import Fields, TerraformProvider, attributes, blocks, running
 from tools.provider_types import matched, tokens
-from tools.provider_values import BETWEEN, Asking, Facts, number, refused, text
 
 _FORMS = {"text": text, "number": number}
 
