@@ -6,7 +6,7 @@
 `ask` asks the provider to validate configurations of every type, or of those that are named (`aws_lb`),
 without credentials and without a cloud; each type is one line of CACHE, and a type that is there is not asked
 again. `write` gives the properties the names of the installed SDK, adds what newer sources accept
-(`tools.aws_limits.newer_values`), leaves out what a rule of the rehearsal judges already, and reports types without a
+(`newer_values`), leaves out what a rule of the rehearsal judges already, and reports types without a
 counterpart. Run both after a change of the provider, `write` after one of `pulumi-aws` or botocore.
 """
 
