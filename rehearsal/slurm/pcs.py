@@ -44,7 +44,10 @@ class PcsClusters:
         self._thread.shutdown()
 
     def live(self) -> list[dict[str, Any]]:
-        """Nodes of running clusters, each as a row of a pod."""
+        """Nodes of running clusters, each as a row of a pod; those of deleted clusters are ended first."""
+        known = {one.id for one in self._of(CLUSTER)}
+        if not known.issuperset(self._running):
+            self._thread.submit(self._forget).result()
         return [
             {"pod": one.name, "address": one.address, "pids": [], "log": str(slurm.folder / "log" / one.name)}
             for _, slurm in self._running.values()

@@ -4,6 +4,7 @@ import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from rehearsal.aws.cloud import EmulatedAws
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
+from rehearsal.slurm.pcs import PcsClusters
 from tests.rehearsal.aws.rules.world import trust
 from tests.rehearsal.driver import CACHE, Driver, refused
 
@@ -164,3 +166,17 @@ def test_queues_and_groups_are_deleted_before_the_cluster(pcs: Pcs) -> None:
 
 def test_another_type_has_its_desired_state_alone(pcs: Pcs) -> None:
     assert pcs.resource("AWS::Logs::LogGroup", {"LogGroupName": "x"}) == {"LogGroupName": "x"}
+
+
+def test_the_slurm_of_a_deleted_cluster_ends(pcs: Pcs, tmp_path: Path) -> None:
+    """A daemon with live workloads does not end by itself."""
+    cluster = pcs.resource(CLUSTER, pcs.cluster())["Id"]
+    clusters, ended = PcsClusters(pcs.state, tmp_path), []
+    node = SimpleNamespace(name="p4d-1", address="127.0.1.1")
+    slurm: Any = SimpleNamespace(nodes=[node], folder=tmp_path / "none", stop=lambda: ended.append(cluster))
+    system: Any = None
+    clusters._running[cluster] = system, slurm
+    assert [one["pod"] for one in clusters.live()] == ["p4d-1"] and ended == []
+    pcs.delete("Cluster")
+    assert clusters.live() == [] and ended == [cluster]
+    clusters.stop()
