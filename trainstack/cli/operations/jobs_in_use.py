@@ -19,6 +19,7 @@ from infra.jobs.submission import answered
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
 from infra.outputs import manager as manager_outputs
+from infra.outputs import slurm as slurm_outputs
 from infra.stackspec import StackSpec
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import real_cluster
@@ -292,7 +293,7 @@ def _connected(
     found: Mapping[str, Any], rehearsal: Rehearsal | None, until: contextlib.ExitStack
 ) -> ClusterApi | None:
     """The cluster of a stack with these outputs; None without one, or where Kubernetes is emulated."""
-    if outputs.KEY not in found or job_outputs.is_of_jobs(found):
+    if outputs.KEY not in found or job_outputs.is_of_jobs(found) or slurm_outputs.is_of_slurm(found):
         return None
     if manager_outputs.is_of_manager(found):
         login = _parsed(manager_outputs.parse, found).kubeconfig

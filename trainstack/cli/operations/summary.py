@@ -16,6 +16,7 @@ from infra.engine.stack import EngineStack, OperationOutcome
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
 from infra.outputs import manager as manager_outputs
+from infra.outputs import slurm as slurm_outputs
 from infra.places import CHECKOUT
 from rehearsal.client import Rehearsal
 from smoke_training.verdict_record import readable
@@ -55,6 +56,8 @@ def of_deployment(
     of_jobs = job_outputs.is_of_jobs(found)
     of_manager = manager_outputs.is_of_manager(found)
     rows = _job_fields if of_jobs else _manager_fields if of_manager else _cluster_fields
+    if slurm_outputs.is_of_slurm(found):
+        rows = _slurm_fields
     fields = list(rows(loaded, found, rehearsal, verbose=verbose))
     stack = loaded.spec.name
     where = "rehearsed in the emulated clouds" if rehearsal else "deployed"
@@ -64,6 +67,18 @@ def of_deployment(
         fields += _times(rehearsal, engine.project, stack, verbose=verbose)
     print_fields([(f"  {name}", text) for name, text in fields], width=17)
     _next_steps(console, stack, rehearsal, of_jobs=of_jobs)
+
+
+def _slurm_fields(
+    _loaded: stackspec.LoadedSpec, found: Mapping[str, Any], _rehearsal: Rehearsal | None, *, verbose: bool
+) -> Iterator[tuple[str, str]]:
+    """What was built; the gate opened, or the deployment had failed."""
+    del verbose
+    made = slurm_outputs.parse(found)
+    partitions = ", ".join(one.name for one in made.partitions)
+    yield "built", f"Slurm {made.cluster_id}, partitions {partitions}, accounts {', '.join(made.accounts)}"
+    for one in made.smoke:
+        yield "smoke result", one.result_uri
 
 
 def of_changes(operation: str, outcome: OperationOutcome) -> None:
