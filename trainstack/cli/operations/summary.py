@@ -72,7 +72,7 @@ def of_deployment(
 def _slurm_fields(
     _loaded: stackspec.LoadedSpec, found: Mapping[str, Any], _rehearsal: Rehearsal | None, *, verbose: bool
 ) -> Iterator[tuple[str, str]]:
-    """What was built; the gate opened, or the deployment had failed."""
+    """Rows of a Slurm system and of its validations, which passed."""
     del verbose
     made = slurm_outputs.parse(found)
     partitions = ", ".join(one.name for one in made.partitions)
