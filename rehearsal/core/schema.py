@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+# The process may still be importing the SDK, on a machine with much other work.
+_END_S = 300
 # Part of the cache folder's name: increase it whenever the output of `sdk_types` changes.
 _FORMAT = 2
 
@@ -67,7 +69,7 @@ class Schemas:
         if worker is not None:
             assert worker.stdin is not None and worker.stdout is not None
             worker.stdin.close()
-            worker.wait(timeout=10)
+            worker.wait(timeout=_END_S)
             worker.stdout.close()
 
     def _load(self, token: str) -> Any:

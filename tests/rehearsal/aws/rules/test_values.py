@@ -1,13 +1,18 @@
 """Facts and lists of AWS: each refuses a mutation at its path, and accepts what it has."""
 
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rehearsal.aws import values
+from rehearsal.aws import rules, values
 from rehearsal.aws.rules import BOOK
 from rehearsal.core.model import UNKNOWN, Properties, Record
 from rehearsal.core.rules.facts import of_values
+from rehearsal.core.schema import Property, Schemas
+from tests.rehearsal.driver import CACHE
 from tests.rehearsal.gcp.rules.test_provider import nested, wrong
 
 FACTS = ("words_any_case", "ranges", "length")
@@ -91,3 +96,38 @@ def test_every_use_of_a_list_accepts_warns_and_refuses(use: Any) -> None:
             assert around(f"AWS-LIST-{use['id']}", inputs) == []
             assert around(f"AWS-NEWER-{use['id']}", inputs) != []
         assert around(f"AWS-LIST-{use['id']}", {**engine(use), **nested(path, UNKNOWN)}) == []
+
+
+def _exists(schemas: Schemas, token: str, path: str) -> bool:
+    schema = schemas.resource(f"aws:{token}")
+    assert schema is not None, token
+    fields: Mapping[str, Property] = schema.inputs
+    for step in path.split("."):
+        given = fields.get(step.removesuffix("[]"))
+        if given is None:
+            return False
+        form = given.type
+        form = form.get("list", form) if isinstance(form, dict) else form
+        fields = schema.objects.get(form["object"], {}) if isinstance(form, dict) and "object" in form else {}
+    return True
+
+
+def test_every_property_of_a_list_is_one_of_the_sdk_for_each_of_its_types() -> None:
+    schemas = Schemas("aws", CACHE)
+    named = [(token, path) for row in values.uses() for token in row["types"] for path in row["paths"]]
+    absent = [(token, path) for token, path in named if not _exists(schemas, token, path)]
+    schemas.close()
+    assert absent == []
+
+
+def test_every_property_of_a_limit_is_one_of_the_sdk_for_a_type_of_its_row() -> None:
+    schemas, folder = Schemas("aws", CACHE), Path(rules.__file__).parent / "limits"
+    rows = [row for file in folder.glob("*.toml") for row in tomllib.loads(file.read_text())["limit"]]
+    absent = [
+        (row["id"], path)
+        for row in rows
+        for path in row["paths"]
+        if not any(_exists(schemas, token, path) for token in row["types"])
+    ]
+    schemas.close()
+    assert absent == []
