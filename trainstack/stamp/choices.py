@@ -11,8 +11,8 @@ from typing import Any
 
 from infra.errors import Problem, UserError, did_you_mean, nearest_first
 from infra.stackspec.layers import below
-from infra.stackspec.supported import PROFILES, SUPPORTED
-from trainstack.stamp.clouds import STAMPED
+from infra.stackspec.supported import PROFILES
+from trainstack.stamp.clouds import PAIRS, STAMPED
 
 ENVIRONMENTS = ("dev", "prod")
 CLOUDS = tuple(sorted(STAMPED))
@@ -102,9 +102,9 @@ def _pair_problems(choices: ClientChoices) -> Iterator[Problem]:
             fix = did_you_mean(value, known, f"Choose from {', '.join(known)}.")
             yield Problem(option, value, "no such choice", fix, code="no-such-choice")
             return
-    if (profile, cloud) not in SUPPORTED:
-        sizes = ", ".join(one for one in PROFILES if (one, cloud) in SUPPORTED)
-        rule = f"is not supported on {cloud}"
+    if (profile, cloud) not in PAIRS:
+        sizes = ", ".join(one for one in PROFILES if (one, cloud) in PAIRS)
+        rule = f"new clients are not made with this profile on {cloud}"
         yield Problem("--profile", profile, rule, f"Choose from {sizes}.", code="profile-not-on-cloud")
 
 

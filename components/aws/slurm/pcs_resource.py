@@ -1,4 +1,4 @@
-"""Resources of AWS PCS through Cloud Control, which pulumi-aws has instead of types of its own (ADR 92).
+"""Resources of AWS PCS through Cloud Control, which pulumi-aws has instead of types of its own (ADR 96).
 
 `aws.cloudcontrol.Resource` fetches the schema of the type, refuses a state that does not match it, and
 replaces the resource where a create-only property changes (hashicorp/terraform-provider-aws

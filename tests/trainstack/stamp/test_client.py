@@ -13,13 +13,12 @@ from infra import stackspec
 from infra.engine.golang import SetupError
 from infra.errors import UserError
 from infra.stackspec import json_schema
-from infra.stackspec.supported import SUPPORTED
 from policies.judge import Judge
 from policies.settings import RuleSettings
 from tests.trainstack.cli.command import run
 from trainstack.stamp import client, environment, lock, neighbours
 from trainstack.stamp.choices import LONGEST, ClientChoices, of_answers
-from trainstack.stamp.clouds import STAMPED
+from trainstack.stamp.clouds import PAIRS, STAMPED
 from trainstack.stamp.folder import write
 
 STACKS = ("acme-dev", "acme-prod")
@@ -39,7 +38,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize(("profile", "cloud"), sorted(SUPPORTED))
+@pytest.mark.parametrize(("profile", "cloud"), sorted(PAIRS))
 def test_every_supported_pair_makes_two_valid_stacks_even_of_a_long_name(
     profile: str, cloud: str, tmp_path: Path
 ) -> None:
@@ -106,7 +105,7 @@ def test_a_region_with_other_machines_or_zones_gets_those_that_it_has(
     assert {one.spec.region for one in loaded.values()} == {region}
 
 
-@pytest.mark.parametrize(("profile", "cloud"), sorted(SUPPORTED))
+@pytest.mark.parametrize(("profile", "cloud"), sorted(PAIRS))
 def test_policies_allow_the_accelerators_of_the_stack_files_in_every_region(profile: str, cloud: str) -> None:
     made = 0
     for region in STAMPED[cloud].regions:

@@ -15,11 +15,11 @@ from infra import stackspec
 from infra.errors import UserError
 from infra.exit_codes import ExitCode
 from infra.places import PACKAGES
-from infra.stackspec.supported import SUPPORTED
 from tests.trainstack.cli.command import run
 from tests.trainstack.stamp.test_client import choices
 from trainstack.stamp import advised, client, lock
 from trainstack.stamp.choices import ClientChoices
+from trainstack.stamp.clouds import PAIRS
 from trainstack.stamp.verdict import Judging
 
 
@@ -46,7 +46,7 @@ def test_a_client_is_priced_judged_and_then_written(tmp_path: Path) -> None:
 
 
 FIRST = {("small", "gcp")}
-OTHERS = [pytest.param(*pair, marks=pytest.mark.more) for pair in sorted(SUPPORTED - FIRST)]
+OTHERS = [pytest.param(*pair, marks=pytest.mark.more) for pair in sorted(PAIRS - FIRST)]
 
 
 @pytest.mark.parametrize(("profile", "cloud"), [*sorted(FIRST), *OTHERS])

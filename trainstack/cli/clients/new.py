@@ -103,17 +103,17 @@ def new(
 
 def _advised(given: Mapping[str, object], file: Path) -> dict[str, object]:
     """The given options over those of advice. Raises UserError for another cloud than that of its machine."""
-    from infra.stackspec.supported import SUPPORTED  # noqa: PLC0415
     from trainstack.stamp import advised  # noqa: PLC0415
+    from trainstack.stamp.clouds import PAIRS  # noqa: PLC0415
 
     found = advised.read(file)
     if given["cloud"] and given["cloud"] != found["cloud"]:
         rule = f"contradicts --from-advice, whose machine is on {found['cloud']}"
         fix = f"Leave it out, or ask `trainstack advise --cloud {given['cloud']}`."
         raise UserError([Problem("--cloud", given["cloud"], rule, fix, code="advice-of-other-cloud")])
-    supported = {profile for profile, cloud in SUPPORTED if cloud == found["cloud"]}
-    if not given["profile"] and found["profile"] and found["profile"] not in supported:
-        rule, fix = "suits a size that is not supported", f"Add --profile: {', '.join(sorted(supported))}."
+    stamped = {profile for profile, cloud in PAIRS if cloud == found["cloud"]}
+    if not given["profile"] and found["profile"] and found["profile"] not in stamped:
+        rule, fix = "suits a size that is not supported", f"Add --profile: {', '.join(sorted(stamped))}."
         raise UserError([Problem("--from-advice", found["profile"], rule, fix, code="advice-of-other-size")])
     return {**found, **{name: value for name, value in given.items() if value or name not in found}}
 
