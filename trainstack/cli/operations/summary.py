@@ -1,7 +1,7 @@
 """Summaries of operations that have ended; that of `up` fits 12 lines."""
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -54,11 +54,7 @@ def of_deployment(
     print_findings(console, outcome)
     found = {key: output.value for key, output in engine.outputs().items()}
     of_jobs = job_outputs.is_of_jobs(found)
-    of_manager = manager_outputs.is_of_manager(found)
-    rows = _job_fields if of_jobs else _manager_fields if of_manager else _cluster_fields
-    if slurm_outputs.is_of_slurm(found):
-        rows = _slurm_fields
-    fields = list(rows(loaded, found, rehearsal, verbose=verbose))
+    fields = list(_rows(found)(loaded, found, rehearsal, verbose=verbose))
     stack = loaded.spec.name
     where = "rehearsed in the emulated clouds" if rehearsal else "deployed"
     done = f"[bold green]Stack {stack} is {where}[/] in {outcome.seconds:.0f} s: {counts(outcome)}"
@@ -67,6 +63,15 @@ def of_deployment(
         fields += _times(rehearsal, engine.project, stack, verbose=verbose)
     print_fields([(f"  {name}", text) for name, text in fields], width=17)
     _next_steps(console, stack, rehearsal, of_jobs=of_jobs)
+
+
+def _rows(found: Mapping[str, Any]) -> Callable[..., Iterator[tuple[str, str]]]:
+    """What describes a stack of the kind that these outputs are of."""
+    if job_outputs.is_of_jobs(found):
+        return _job_fields
+    if manager_outputs.is_of_manager(found):
+        return _manager_fields
+    return _slurm_fields if slurm_outputs.is_of_slurm(found) else _cluster_fields
 
 
 def _slurm_fields(
