@@ -40,6 +40,10 @@ _PROVIDER = {
 }
 
 BASES: dict[str, dict[str, Any]] = {
+    "cloudcontrol/resource:Resource": {
+        "typeName": "AWS::PCS::Queue",
+        "desiredState": json.dumps({"ClusterId": "$pcs", "Name": "queue"}),
+    },
     "ec2/vpc:Vpc": {"cidrBlock": "10.9.0.0/16"},
     "ec2/subnet:Subnet": {"vpcId": "$vpc", "cidrBlock": "10.0.9.0/24", "availabilityZone": "us-east-1a"},
     "ec2/vpcEndpoint:VpcEndpoint": {

@@ -21,6 +21,7 @@ def furnish(world: World) -> None:
     _templates(world)
     _files(world)
     _others(world)
+    _slurm(world)
 
 
 def _networks(world: World) -> None:
@@ -209,3 +210,13 @@ def _others(world: World) -> None:
         monitorType="DIMENSIONAL",
         monitorDimension="SERVICE",
     )
+
+
+def _slurm(world: World) -> None:
+    """A cluster of AWS PCS without groups, and the identity of its nodes."""
+    world.add("iam/role:Role", "pcs_role", assumeRolePolicy=trust("ec2.amazonaws.com"), path="/aws-pcs/")
+    world.add("iam/instanceProfile:InstanceProfile", "pcs_profile", role="$pcs_role.name")
+    scheduler = {"Type": "SLURM", "Version": "25.11"}
+    state = {"Name": "train", "Size": "SMALL", "Scheduler": scheduler, "Networking": {"SubnetIds": ["$a"]}}
+    cluster = {"typeName": "AWS::PCS::Cluster", "desiredState": json.dumps(state)}
+    world.add("cloudcontrol/resource:Resource", "pcs", **cluster)
