@@ -66,7 +66,7 @@ def of_deployment(
 
 
 def _rows(found: Mapping[str, Any]) -> Callable[..., Iterator[tuple[str, str]]]:
-    """What describes a stack of the kind that these outputs are of."""
+    """Rows for a stack, by the kind of its outputs."""
     if job_outputs.is_of_jobs(found):
         return _job_fields
     if manager_outputs.is_of_manager(found):
