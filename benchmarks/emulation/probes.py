@@ -1,6 +1,6 @@
 """Probes of the rehearsal: inputs that a cloud refuses or accepts, and changes that are no difference.
 
-    .venv/bin/python benchmarks/emulation/probes.py [aws|gcp|kubernetes ...] [--round 1|2|3|4] [--shown 400]
+    .venv/bin/python benchmarks/emulation/probes.py [aws|gcp|kubernetes ...] [--round 1|2|3|4|5] [--shown 400]
 
 The rows beside this file have the expected results, by the sources that they name. A refused probe counts
 as right if its base is accepted and the base with its change is refused; a pair counts as right if the second
@@ -233,7 +233,7 @@ def main() -> None:
     """Print what differs from the expected results, and the rates."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("clouds", nargs="*", choices=CLOUDS, default=[])
-    parser.add_argument("--round", type=int, choices=(1, 2, 3, 4), default=1, dest="round_")
+    parser.add_argument("--round", type=int, choices=(1, 2, 3, 4, 5), default=1, dest="round_")
     parser.add_argument("--shown", type=int, default=400)
     options = parser.parse_args()
     for cloud in options.clouds or CLOUDS:
