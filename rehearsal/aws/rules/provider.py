@@ -1,4 +1,7 @@
-"""Rules that the provider applies before it sends a request; `rehearsal.aws.provider` has the facts."""
+"""Rules that the provider applies before it sends a request, and limits of the request itself.
+
+`rehearsal.aws.provider` has the facts.
+"""
 
 from collections.abc import Callable, Iterator
 
@@ -30,6 +33,25 @@ for _token in provider.lines():
             _summary,
             _SOURCE,
             alone=_check(_token),
+            general=True,
+        )
+    )
+
+
+def _requested(token: str) -> Callable[[Properties], Iterator[Violation]]:
+    return lambda inputs: of_values(provider.facts(token, provider.REQUESTS), inputs)
+
+
+_MODELS = provider.source(provider.REQUESTS)
+for _token in provider.lines(provider.REQUESTS):
+    _name = _token.partition(":")[0]
+    BOOK.add(
+        Rule(
+            f"AWS-REQUEST-{_name}",
+            (f"aws:{_token}",),
+            f"Values are those that the service takes in the request that creates {_name}.",
+            _MODELS,
+            alone=_requested(_token),
             general=True,
         )
     )
