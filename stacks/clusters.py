@@ -8,6 +8,7 @@ import pulumi
 
 from components.engine_state import asked, reference
 from components.kubernetes.clusters.dispatching import WorkerArgs
+from components.kubernetes.clusters.fencing import Fencing
 from components.kubernetes.clusters.worker import ManagerAccess
 from components.kubernetes.people import SubjectArgs
 from components.kubernetes.queueing.queues import Queueing
@@ -18,6 +19,7 @@ from infra.outputs import cluster as outputs
 from infra.outputs.cluster import WorkerOutputs
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterSpec
+from infra.stackspec.model import demanded
 from infra.stackspec.several.derived import ClusterMember, digest
 from stacks.parts import Alerting, Cluster, ClusterT, NodePool, Pools
 
@@ -149,15 +151,18 @@ def joined(
     spec: StackSpec,
     member: ClusterMember,
 ) -> Mapping[str, Any]:
-    """Declare the manager's access to a worker; returns its place (`WorkerOutputs`)."""
+    """Declare the manager's access to a worker, and its end; returns its place (`WorkerOutputs`)."""
     login = cloud.login(cluster, member)
-    ManagerAccess(
+    namespaces = [team_namespace(team.name) for team in spec.teams]
+    access = ManagerAccess(
         f"{spec.name}-manager",
-        {
-            "namespaces": [team_namespace(team.name) for team in spec.teams],
-            "login": login.subject,
-        },
+        {"namespaces": namespaces, "login": login.subject},
         cluster.after(queueing),
+    )
+    Fencing(
+        f"{spec.name}-fencing",
+        {"namespaces": namespaces, "image": demanded(spec.tracking).image},
+        cluster.after(access),
     )
     return {
         "of": member.of.name,

@@ -117,6 +117,7 @@ Plan = Annotated[
 
 
 def up(
+    context: typer.Context,
     stack: Stack = "",
     *,
     rehearse: Rehearse = False,
@@ -148,7 +149,10 @@ def up(
     deployment = open_deployment(
         stack, rehearse=rehearse, faults=fault or (), scenario=faults, kinds=kinds, packs=packs
     )
-    yes = several.before_manager("up", deployment.loaded.spec, confirmed=yes) or yes
+    if not plan:  # else of the manager, which refuses clusters that are not as its spec says
+        clusters = several.clusters_of(deployment.loaded.spec, "up", context.params)
+        clusters.before_manager(to_stderr=form is Format.JSON)
+        yes = yes or bool(clusters.stacks)
     deployment.up(confirmed=yes, verbose=verbose, now=now, plan=plan, as_json=form is Format.JSON)
 
 
@@ -188,6 +192,7 @@ AllowUnpriced = Annotated[
 
 
 def preview(
+    context: typer.Context,
     stack: Stack = "",
     *,
     project: AnyProject = None,
@@ -205,6 +210,7 @@ def preview(
 ) -> None:
     """Show what `up` would change, and what the stack would cost.
 
+    Text shows a large stack and then its clusters, and json and markdown one stack.
     With --project: the price of each resource, those without a known price, and the verdict of the policies.
     """
     limits = (max_monthly, max_increase, allow_unpriced)
@@ -216,6 +222,7 @@ def preview(
     given = dict(zip(("--max-monthly", "--max-increase", "--allow-unpriced"), limits, strict=True))
     _refuse_without_project({**given, "--config": config})
     from infra.engine.packs import Packs  # noqa: PLC0415
+    from trainstack.cli.operations import several  # noqa: PLC0415
     from trainstack.cli.operations.deployment import open_deployment  # noqa: PLC0415
     from trainstack.cli.operations.session import Kinds  # noqa: PLC0415
 
@@ -223,6 +230,8 @@ def preview(
     kinds = Kinds(cluster, provider)
     deployment = open_deployment(stack, rehearse=rehearse, scenario=faults, kinds=kinds, packs=packs)
     deployment.preview(form)  # type: ignore[arg-type]  # validated by the option
+    if form == "text":  # a document is of one stack
+        several.clusters_of(deployment.loaded.spec, "preview", context.params).after_manager()
 
 
 def _refuse_beside(option: str, others: Mapping[str, object]) -> None:
@@ -275,6 +284,7 @@ def refresh(
 
 
 def destroy(
+    context: typer.Context,
     stack: Stack = "",
     *,
     rehearse: Rehearse = False,
@@ -288,9 +298,9 @@ def destroy(
     from trainstack.cli.operations.session import Kinds, open_session  # noqa: PLC0415
 
     session = open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider))
-    clusters = several.asked("destroy", session.spec, confirmed=yes)
-    session.destroy(confirmed=yes or bool(clusters), now=now)
-    several.after_manager("destroy", clusters)
+    clusters = several.clusters_of(session.spec, "destroy", context.params)
+    session.destroy(confirmed=yes or bool(clusters.stacks), now=now)
+    clusters.after_manager()
 
 
 def drift(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = Format.TEXT) -> None:

@@ -96,6 +96,22 @@ def test_the_login_of_a_worker_may_request_tokens_of_the_managers_account_alone(
         assert [one["metadata"]["name"] for one in bound] == ["manager-tokens"]
 
 
+def test_a_worker_ends_the_jobs_of_a_manager_that_is_away() -> None:
+    for cluster in CLUSTERS:
+        graph = worker(cluster)
+        assert graph.find("apps/v1:Deployment", "-fencing-program")
+        bindings = graph.all("rbac.authorization.k8s.io/v1:RoleBinding").values()
+        bound = {
+            (one["roleRef"]["name"], one["metadata"]["namespace"], one["subjects"][0]["name"])
+            for one in bindings
+        }
+        # The manager's account writes the Lease, of which the fence reads the age.
+        assert ("trainstack-manager-lease", "trainstack-clusters", "manager") in bound
+        assert ("trainstack-fence-lease", "trainstack-clusters", "fence") in bound
+        ends = {namespace for role, namespace, _ in bound if role == "trainstack-fence-jobs"}
+        assert ends == {"team-pretraining", "team-vision", "team-evaluation"}
+
+
 def test_the_dispatcher_logs_in_to_each_worker_as_its_role() -> None:
     program = whole().find("apps/v1:Deployment", "-dispatching-program")
     (container,) = program["spec"]["template"]["spec"]["containers"]

@@ -17,7 +17,7 @@ PROGRAM = """
 import json, os, pathlib, sys, time
 
 words = sys.argv[1:]
-command, stack = words[0], words[-1]
+command, stack = words[0], words[words.index("-s") + 1] if "-s" in words else words[-1]
 state = pathlib.Path(".trainstack")
 calls = state / "calls.txt"
 

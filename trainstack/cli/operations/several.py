@@ -1,13 +1,16 @@
 """Operations on all stacks of a large stack: its clusters in parallel, its manager after or before."""
 
 import os
+import signal
 import tempfile
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
-from click import get_current_context
 
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
@@ -16,10 +19,10 @@ from infra.stackspec import StackSpec
 from infra.stackspec.layouts import LargeLayout
 from infra.stackspec.load import require_file
 from trainstack.cli.output import require_terminal
-from trainstack.fleet.child import Child, Ended
+from trainstack.fleet.child import Child
 
 _PASSED = (
-    "rehearse", "fault", "faults", "cluster", "provider", "verbose", "now", "policy_pack",
+    "yes", "rehearse", "fault", "faults", "cluster", "provider", "verbose", "now", "policy_pack",
     "policy_pack_config",
 )  # fmt: skip
 AT_ONCE = 4
@@ -46,46 +49,96 @@ def stacks_of(spec: StackSpec | None) -> list[str]:
     return found
 
 
-def before_manager(operation: str, spec: StackSpec, *, confirmed: bool) -> bool:
-    """Run an operation on the stacks of all clusters; returns whether it is confirmed for the manager.
+@dataclass(frozen=True)
+class Clusters:
+    """The stacks of the clusters of a large stack, for an operation; those of any other stack are none."""
 
-    Options are those of the present command. Raises typer.Exit where one fails: the manager then is not
-    changed, as it connects to clusters that are as its spec says.
+    operation: str
+    stacks: Sequence[str]
+    manager: str
+    options: Sequence[str]
+    """Options for the commands of the stacks, which ask no question."""
+
+    def before_manager(self, *, to_stderr: bool) -> None:
+        """Run the operation on all of them, each whatever happens to others.
+
+        Raises typer.Exit where one fails: the manager then is not changed, as it connects to clusters that
+        are as its spec says.
+        """
+        codes = self.run(to_stderr=to_stderr)
+        if failed := _failed(codes):
+            typer.echo(f"{self.manager} was not changed: {failed}. Repeat the command.", err=True)
+            raise typer.Exit(_code(codes))
+
+    def after_manager(self) -> None:
+        """Run the operation on all of them, each whatever happens to others.
+
+        Raises typer.Exit where one fails, such as one that cannot be reached, by name.
+        """
+        codes = self.run()
+        if failed := _failed(codes):
+            typer.echo(f"Not done: {failed}. Repeat the command.", err=True)
+            raise typer.Exit(_code(codes))
+
+    def run(self, *, to_stderr: bool = False) -> Mapping[str, int]:
+        """Run the operation on all of them and print their output; returns the exit code of each.
+
+        An interruption reaches those that run, and no other one is started. `to_stderr`: standard output has
+        the document of the manager alone.
+        """
+        if not self.stacks:
+            return {}
+        typer.echo(f"{self.operation} of {', '.join(self.stacks)} ...", err=True)
+        codes = dict.fromkeys(self.stacks, int(ExitCode.INTERRUPTED))
+        stopped = threading.Event()
+        with tempfile.TemporaryDirectory(prefix="trainstack-") as logs:
+            children = {stack: self._child(stack, Path(logs, stack)) for stack in self.stacks}
+
+            def interrupt(*_: object) -> None:
+                stopped.set()
+                for one in children.values():  # not here: it may hold the lock that the signal broke into
+                    threading.Thread(target=one.interrupt).start()
+
+            with ThreadPoolExecutor(AT_ONCE) as pool, _on_interruption(interrupt):
+                running = {
+                    pool.submit(lambda one: None if stopped.is_set() else one.run(None), child): stack
+                    for stack, child in children.items()
+                }
+                for done in as_completed(running):
+                    ended, stack = done.result(), running[done]
+                    if ended is None:
+                        continue
+                    codes[stack] = ExitCode.INTERRUPTED if ended.interrupted else ended.code
+                    typer.echo(f"\n{stack}\n{ended.output.rstrip()}", err=to_stderr)
+                    if ended.code:
+                        typer.echo(ended.log.rstrip(), err=True)
+        return codes
+
+    def _child(self, stack: str, logs: Path) -> Child:
+        logs.mkdir()
+        return Child([self.operation, "-s", stack, *self.options], Path.cwd(), dict(os.environ), logs)
+
+
+def clusters_of(spec: StackSpec | None, operation: str, given: Mapping[str, object]) -> Clusters:
+    """The stacks for an operation, once all are confirmed together. Raises UserError and typer.Abort.
+
+    `given`: options of the present command; without `yes`, an operation is not to be confirmed.
     """
-    stacks = asked(operation, spec, confirmed=confirmed)
-    failed = _run(operation, stacks, words(get_current_context().params)) if stacks else []
-    if failed:
-        typer.echo(f"{spec.name} was not changed, as {', '.join(failed)} failed.", err=True)
-        raise typer.Exit(ExitCode.FAILED)
-    return bool(stacks)
-
-
-def after_manager(operation: str, stacks: Sequence[str]) -> None:
-    """Run an operation on the stacks of all clusters, each whatever happens to others.
-
-    Raises typer.Exit where one fails, such as one that cannot be reached, by name.
-    """
-    failed = _run(operation, stacks, words(get_current_context().params)) if stacks else []
-    if failed:
-        typer.echo(f"Not done: {', '.join(failed)}. The others are; repeat the command.", err=True)
-        raise typer.Exit(ExitCode.FAILED)
-
-
-def asked(operation: str, spec: StackSpec | None, *, confirmed: bool) -> list[str]:
-    """The stacks of the clusters, once all are confirmed together. Raises typer.Abort."""
     stacks = stacks_of(spec)
-    if stacks and spec and not confirmed:
+    name = spec.name if spec else ""
+    if stacks and given.get("yes") is False:
         require_terminal()
-        typer.confirm(f"Run `{operation}` on {', '.join([*stacks, spec.name])}?", abort=True)
-    return stacks
+        typer.confirm(f"Run `{operation}` on {', '.join([*stacks, name])}?", abort=True)
+    confirmed = {**given, "yes": True} if "yes" in given else given
+    return Clusters(operation, stacks, name, words(confirmed))
 
 
 def words(given: Mapping[str, object]) -> list[str]:
-    """Options for the commands of the other stacks, which ask no question."""
-    found = ["--yes"]
+    """The options for the commands of the other stacks, of those of a command."""
+    found = []
     for key in _PASSED:
         value, name = given.get(key), f"--{key.replace('_', '-')}"
-        for one in value if isinstance(value, list) else [value]:
+        for one in value if isinstance(value, list | tuple) else [value]:
             if one is True:
                 found.append(name)
             elif one not in (None, False):
@@ -93,26 +146,25 @@ def words(given: Mapping[str, object]) -> list[str]:
     return found
 
 
-def _run(operation: str, stacks: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Run a command for each stack; returns the stacks where it failed."""
-    variables = dict(os.environ)
-    failed = []
-    with tempfile.TemporaryDirectory(prefix="trainstack-") as logs, ThreadPoolExecutor(AT_ONCE) as pool:
-
-        def one(stack: str) -> Ended:
-            folder = Path(logs, stack)
-            folder.mkdir()
-            return _child(operation, stack, options, variables, folder).run(None)
-
-        for stack, ended in zip(stacks, pool.map(one, stacks), strict=True):
-            typer.echo(ended.output.rstrip())
-            if ended.code:
-                typer.echo(ended.log.rstrip(), err=True)
-                failed.append(stack)
-    return failed
+def _failed(codes: Mapping[str, int]) -> str:
+    """The stacks that are not done, with the reason."""
+    happened = {stack: "was interrupted" for stack, code in codes.items() if code == ExitCode.INTERRUPTED}
+    return ", ".join(f"{one} {happened.get(one, 'failed')}" for one, code in codes.items() if code)
 
 
-def _child(
-    operation: str, stack: str, options: Sequence[str], variables: Mapping[str, str], logs: Path
-) -> Child:
-    return Child([operation, "-s", stack, *options], Path.cwd(), variables, logs)
+def _code(codes: Mapping[str, int]) -> int:
+    """The exit code of all: of violations only where nothing else failed."""
+    found = {code for code in codes.values() if code}
+    if ExitCode.INTERRUPTED in found:
+        return ExitCode.INTERRUPTED
+    return ExitCode.VIOLATIONS if found == {ExitCode.VIOLATIONS} else ExitCode.FAILED
+
+
+@contextmanager
+def _on_interruption(handler: Callable[..., None]) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
