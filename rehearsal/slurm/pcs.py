@@ -39,8 +39,9 @@ class PcsClusters:
         return self._thread.submit(self._run, login, script, more).result()
 
     def stop(self) -> None:
-        """End the processes of all clusters."""
-        self._thread.submit(self._stop).result()
+        """End the processes of all clusters; does nothing if they have ended."""
+        if self._running:
+            self._thread.submit(self._stop).result()
         self._thread.shutdown()
 
     def live(self) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """Commands on a stack: `up`, `preview`, `refresh`, `destroy` and `explain`."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -15,8 +14,6 @@ from trainstack.cli.output import (
     Format,
     FormatOption,
     format_option,
-    print_fields,
-    print_json,
     print_warnings,
 )
 
@@ -340,20 +337,9 @@ Key = Annotated[str, typer.Argument(help="A key such as layout.pools[0].machine;
 def explain(key: Key = "", stack: AnyStack = None, form: FormatOption = Format.TEXT) -> None:
     """Show a value of the spec with its origin, its reason and its meaning."""
     from infra import stackspec  # noqa: PLC0415
+    from trainstack.cli.operations.explained import print_values  # noqa: PLC0415
 
     stack = or_default(stack)
     loaded = stackspec.load_typed(stack)
     print_warnings(loaded.broken)
-    values = list(loaded.explain(key))
-    if form is Format.JSON:
-        rows = [
-            {"path": one.path, "value": one.value, "origin": str(one.origin)}
-            | {"reason": one.origin.reason, "meaning": one.description}
-            for one in values
-        ]
-        print_json("trainstack.explain/1", {"stack": stack, "values": rows})
-        return
-    for row in values:
-        typer.echo(f"{row.path} = {json.dumps(row.value, ensure_ascii=False)}")
-        named = (("from", str(row.origin)), ("reason", row.origin.reason), ("meaning", row.description))
-        print_fields([(f"    {name}", text) for name, text in named if text])
+    print_values(stack, list(loaded.explain(key)), as_json=form is Format.JSON)
