@@ -14,6 +14,7 @@ from infra.catalog import tables
 from infra.catalog.aws import facts
 from infra.catalog.aws.catalog import AwsCatalog
 from infra.catalog.aws.jobs import jobs
+from infra.catalog.aws.pcs import pcs
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.fact import Fact
 from infra.catalog.tables import CatalogError
@@ -44,6 +45,9 @@ def every_row() -> dict[str, Iterable[Fact]]:
         "job_machines.families": jobs.families.values(),
         "job_machines.prices": jobs.prices.values(),
         "endpoints": AWS.endpoint_gaps.values(),
+        "pcs.sizes": pcs.sizes.values(),
+        "pcs.versions": pcs.versions.values(),
+        "pcs.settings": pcs.settings.values(),
         "durations": [row for rows in AWS.durations.values() for row in rows],
     }
 

@@ -12,12 +12,13 @@ import pytest
 
 from infra.engine import recovery
 
-NOW = datetime.datetime.now(datetime.UTC)
+DAY = datetime.timedelta(days=1)
 
 
-def lock(backend: Path, name: str, pid: int, host: str = "", when: datetime.datetime = NOW) -> Path:
+def lock(backend: Path, name: str, pid: int, host: str = "", age: datetime.timedelta | None = None) -> Path:
     path = backend / ".pulumi" / "locks" / "organization" / "p" / "dev" / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
+    when = datetime.datetime.now(datetime.UTC) - (age or datetime.timedelta())
     content = {"pid": pid, "username": "u", "hostname": host or socket.gethostname()}
     path.write_text(json.dumps({**content, "timestamp": when.isoformat()}))
     return path
@@ -27,7 +28,7 @@ def test_only_locks_of_the_dead_are_removed(tmp_path: Path) -> None:
     dead = lock(tmp_path, "dead", 2**22 + 1)
     alive = lock(tmp_path, "alive", os.getpid())
     elsewhere = lock(tmp_path, "elsewhere", 2**22 + 1, "another-host")
-    reused = lock(tmp_path, "reused", os.getpid(), when=NOW - datetime.timedelta(days=1))
+    reused = lock(tmp_path, "reused", os.getpid(), age=DAY)
     torn = lock(tmp_path, "torn", 1)
     torn.write_text("")
     os.utime(torn, (0, 0))

@@ -32,7 +32,24 @@ ABSENT = frozenset(
         "aws:rds/snapshotCopy:SnapshotCopy",
     )
 )
+# Rules about these are decided by a state or a preview; a live audit says that it did not read them.
+_PLAIN = "plain variables and sizes of this service are not read from an account; audit a state"
+_NOT_READ = (
+    "aws:appautoscaling/target:Target",
+    "aws:apprunner/service:Service",
+    "aws:batch/jobDefinition:JobDefinition",
+    "aws:codebuild/project:Project",
+    "aws:ecs/taskDefinition:TaskDefinition",
+    "aws:lambda/function:Function",
+    "aws:redshift/cluster:Cluster",
+    "aws:redshiftserverless/workgroup:Workgroup",
+    "aws:sagemaker/endpointConfiguration:EndpointConfiguration",
+    "aws:sagemaker/model:Model",
+    "aws:sagemaker/notebookInstance:NotebookInstance",
+    "aws:sagemaker/notebookInstanceLifecycleConfiguration:NotebookInstanceLifecycleConfiguration",
+)
 UNREPORTED = {
+    **dict.fromkeys(_NOT_READ, _PLAIN),
     "kubernetes:": "an account of AWS does not report objects in its clusters; audit a state, or a cluster",
     "aws:": "resources of this type are not read from an account",
 }

@@ -21,7 +21,18 @@ ABSENT = frozenset(
         "gcp:storage/defaultObjectAccessControl:DefaultObjectAccessControl",
     )
 )
+# Rules about these are decided by a state or a preview; a live audit says that it did not read them.
+_PLAIN = "plain variables of this service are not read from a project; audit a state"
+_NOT_READ = (
+    "gcp:cloudfunctions/function:Function",
+    "gcp:cloudfunctionsv2/function:Function",
+    "gcp:cloudrun/service:Service",
+    "gcp:cloudrunv2/job:Job",
+    "gcp:cloudrunv2/service:Service",
+    "gcp:cloudrunv2/workerPool:WorkerPool",
+)
 UNREPORTED = {
+    **dict.fromkeys(_NOT_READ, _PLAIN),
     "kubernetes:": "a project does not report objects in its clusters; audit a state, or a cluster",
     "gcp:": "resources of this type are not read from a project",
 }

@@ -145,7 +145,8 @@ def test_a_table_makes_properties_that_the_sdk_has(name: str) -> None:
 
 
 def test_every_type_of_a_rule_is_reported_or_has_another_form() -> None:
-    reported = {*(kind.kind for kind in AWS.kinds), *AWS.absent}
+    # Types that are named with a reason of their own are undetermined in a live audit.
+    reported = {*(kind.kind for kind in AWS.kinds), *AWS.absent, *AWS.unreported}
     of_rules = named("aws")
     settings = {
         found

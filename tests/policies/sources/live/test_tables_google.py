@@ -114,7 +114,8 @@ def test_a_table_makes_properties_that_the_sdk_has(name: str) -> None:
 
 
 def test_every_type_of_a_rule_is_reported_or_has_another_form() -> None:
-    reported = {*KINDS, *GCP.absent}
+    # Types that are named with a reason of their own are undetermined in a live audit.
+    reported = {*KINDS, *GCP.absent, *GCP.unreported}
     of_rules = named("gcp")
     assert len(of_rules) > 35
     assert of_rules <= reported, of_rules - reported
