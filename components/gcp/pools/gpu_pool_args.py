@@ -10,7 +10,7 @@ import pulumi
 from components.gcp.pools.args import PoolArgs, common_problems
 from components.kubernetes import gpu_sharing
 from components.kubernetes.gpu_sharing import SharingArgs
-from infra.catalog.gcp import fabrics, pools
+from infra.catalog.gcp import fabrics, facts, pools
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.pools import (
     label_problems,
@@ -127,6 +127,10 @@ def _sharing_problems(args: GcpGpuPoolArgs, sharing: SharingArgs, machine: Machi
     yield from gpu_sharing.problems(
         args["pool"], sharing, purpose=args["purpose"], rdma=args["rdma"], parts=parts
     )
+    partition = sharing.get("partition")
+    if partition in {*facts.accelerators[machine.accelerator].mig, None}:
+        shares = pools.gpus_of_node(machine, clients=sharing.get("clients"), partition=partition)
+        yield from pools.share_problems(f"{args['pool']}.sharing", shares, machine, args["pods_per_node"])
 
 
 def _disk_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:

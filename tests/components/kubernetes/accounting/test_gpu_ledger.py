@@ -44,6 +44,7 @@ def test_the_program_gets_budgets_and_prices(graph: Graph) -> None:
     assert config == {
         "teams": {"team-research": "Research", "team-vision": "Vision"},
         "budgets": {"team-research": {"usd": 5, "gpu_hours": None, "stop": True, "exempt": [EXEMPT]}},
+        "parts": {},
         "prices": {"a100": {"nvidia.com/gpu": 4.1}},
         "prometheus": None,
     }
