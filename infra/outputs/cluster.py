@@ -132,6 +132,11 @@ def export(
         pulumi.export(key, fields[key])
 
 
+def has_schema(exported: Mapping[str, Any], schema: str) -> bool:
+    """Return whether stack outputs are a record of this schema."""
+    return bool(dict(exported.get(KEY) or {}).get("schema_version") == schema)
+
+
 def parse(outputs: Mapping[str, Any]) -> StackOutputs:
     """Read the record back from stack outputs. Raises KeyError before the first complete deployment."""
     record = dict(outputs[KEY])

@@ -102,7 +102,7 @@ class JobOutputs(_Record):
 
 def is_of_jobs(exported: Mapping[str, Any]) -> bool:
     """Return whether stack outputs are those of a stack without a cluster."""
-    return bool(dict(exported.get(outputs.KEY) or {}).get("schema_version") == SCHEMA)
+    return outputs.has_schema(exported, SCHEMA)
 
 
 def export(fields: Mapping[str, Any]) -> None:

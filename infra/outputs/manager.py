@@ -39,7 +39,7 @@ class ManagerOutputs(BaseModel):
 
 def is_of_manager(exported: Mapping[str, Any]) -> bool:
     """Return whether stack outputs are those of a manager."""
-    return bool(dict(exported.get(outputs.KEY) or {}).get("schema_version") == SCHEMA)
+    return outputs.has_schema(exported, SCHEMA)
 
 
 def export(fields: Mapping[str, Any]) -> None:

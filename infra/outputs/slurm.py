@@ -54,7 +54,7 @@ class SlurmOutputs(_Record):
 
 def is_of_slurm(exported: Mapping[str, Any]) -> bool:
     """Return whether stack outputs are those of a stack with Slurm."""
-    return bool(dict(exported.get(outputs.KEY) or {}).get("schema_version") == SCHEMA)
+    return outputs.has_schema(exported, SCHEMA)
 
 
 def export(fields: Mapping[str, Any]) -> None:
