@@ -17,7 +17,7 @@ _TIERS = (
     (
         "nodes",
         "Other nodes, disks of nodes",
-        r"^(CPU pool|system pool|(root|boot) disks of|disks of notebooks)",
+        r"^(CPU pool|system pool|login node|(root|boot) disks of|disks of notebooks)",
     ),
     ("storage", "Storage", r"(Lustre|Filestore|EFS|home director|bucket|disk of the monitoring)"),
     ("tracking", "Tracking of experiments", r"MLflow|Cloud SQL"),
@@ -65,8 +65,9 @@ def cost_document(facts: StackFacts) -> dict[str, Any]:
 
 
 def tier_of(item: str) -> str:
-    """Key of the tier of a cost item."""
-    return next((key for key, _, form in _TIERS if re.search(form, item)), _REST[0])
+    """Key of the tier of a cost item, whose name can begin with that of one of several clusters and a colon."""
+    what = re.sub(r"^[a-z0-9-]+: ", "", item)
+    return next((key for key, _, form in _TIERS if re.search(form, what)), _REST[0])
 
 
 def _item(item: CostItem, *, old: bool) -> dict[str, Any]:

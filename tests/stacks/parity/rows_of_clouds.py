@@ -25,6 +25,7 @@ _APART = {
     "teams.2.gpus": {},
 }
 _OF_A100 = {"layout.pools.1.machine": "p4d.24xlarge", "layout.pools.1.zones": ["us-east-1b"]}
+_PCS = {"image_id": "ami-0123456789abcdef0"}
 
 GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "currency": {"gcp": {"on.billing_currency": {"code": "EUR", "per_usd": 0.5}}},
@@ -90,6 +91,11 @@ def _demanded(path: str) -> Outcome:
 AWS: dict[str, Outcome] = dict(
     [
         *((f"on.{name}", _demanded(f"on.{name}")) for name in ("database", "repair")),
+        ("on.pcs", Refused("on.pcs", _PCS, "on.pcs", "^Leave it out")),
+        *(
+            (f"on.pcs.{name}", Refused("on.pcs", {**_PCS, name: value}, "on.pcs", "^Leave it out"))
+            for name, value in {**_PCS, "size": "SMALL", "container": "/fsx/smoke.sqsh"}.items()
+        ),
         _row("on", "on.account_id", "210987654321", r"^~ aws aws allowedAccountIds: .*-> .*210987654321"),
         _row("on", "on.admin_arns", ["arn:aws:iam::123456789012:role/others"], r"^\+ AccessEntry .*others"),
         _row("on", "on.nat", "per_zone", r"^\+ NatGateway network-nat-us-east-1c"),

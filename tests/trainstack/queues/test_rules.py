@@ -18,6 +18,8 @@ from tests.stacks.composition.variants import VARIANTS
 from trainstack.queues.rules import sections
 
 AWS: Pair = ("medium", "aws")
+# Profiles whose jobs Kueue admits.
+QUEUED = [pair for pair in FILES if pair[0] in ("small-cluster", "medium")]
 KINDS = (
     "Topology", "ResourceFlavor", "AdmissionCheck", "ProvisioningRequestConfig", "WorkloadPriorityClass",
     "Cohort", "ClusterQueue", "LocalQueue",
@@ -45,13 +47,13 @@ def made() -> list[Body]:
     return deepcopy(objects_of(AWS))
 
 
-@pytest.mark.parametrize("pair", [pair for pair in FILES if pair[0] != "small"])
+@pytest.mark.parametrize("pair", QUEUED)
 def test_the_rules_are_derived_from_the_objects_of_up(pair: Pair) -> None:
     found = objects_of(pair)
     assert found and sorted_(queue_objects(stack_spec(pair))) == sorted_(found)
 
 
-@pytest.mark.parametrize("pair", [pair for pair in FILES if pair[0] != "small"])
+@pytest.mark.parametrize("pair", QUEUED)
 def test_the_names_of_runtimes_are_those_of_up(pair: Pair) -> None:
     bodies = manifests(composed(pair))
     made = {body["metadata"]["name"] for body in bodies if body["kind"] == "ClusterTrainingRuntime"}

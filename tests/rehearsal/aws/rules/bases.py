@@ -276,7 +276,7 @@ BASES: dict[str, dict[str, Any]] = {
     "costexplorer/anomalySubscription:AnomalySubscription": {
         "name": "s",
         "frequency": "DAILY",
-        "monitorArnLists": ["arn:m"],
+        "monitorArnLists": ["arn:aws:ce::123456789012:anomalymonitor/m"],
         "subscribers": [{"type": "EMAIL", "address": "a@example.com"}],
     },
     "sagemaker/model:Model": {
