@@ -65,7 +65,7 @@ def cost_document(facts: StackFacts) -> dict[str, Any]:
 
 
 def tier_of(item: str) -> str:
-    """Key of the tier of a cost item, whose name can begin with that of one of several clusters and a colon."""
+    """Key of the tier of a cost item, whose name can begin with that of its cluster and a colon."""
     what = re.sub(r"^[a-z0-9-]+: ", "", item)
     return next((key for key, _, form in _TIERS if re.search(form, what)), _REST[0])
 
