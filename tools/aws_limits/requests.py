@@ -3,7 +3,8 @@
     python -m tools.aws_limits.requests
 
 Lists, ranges, lengths and patterns of members of the operation that creates a type, by the names of the
-SDK, where the provider and CloudFormation's schemas have none of that kind. A pattern of a model is not
+SDK, where the provider and CloudFormation's schemas have no list of that property, and for a pattern no other
+pattern. Ranges and lengths that differ from theirs are written: both hold. A pattern of a model is not
 anchored: it must be found in a value. It is the whole of one only where its text makes no sense else.
 """
 

@@ -3,7 +3,7 @@
 `changes.json`: what a change of each type does (`core.emulation.changes`). `values.json`, by
 `tools/aws_limits/ask.py`: the values that it accepts (`core.rules.facts`) and limits across properties
 (`core.rules.cross_fields`), one line for each type. `requests.json`, by `tools/aws_limits/requests.py`: the
-limits that the service's model has for the request that creates a type, where the provider has none.
+limits that the service's model has for the request that creates a type, beside those of the provider.
 """
 
 import functools
