@@ -2,7 +2,7 @@
 
 import datetime
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -60,8 +60,14 @@ Written = Annotated[
 ]
 Waivers = Annotated[Path | None, typer.Option("--waivers", help="Waiver file.", metavar="FILE")]
 Config = Annotated[
-    Path | None,
-    typer.Option("--config", help="Settings and enforcement of an environment or a client.", metavar="FILE"),
+    list[str] | None,
+    typer.Option(
+        "--config",
+        "-c",
+        help="Settings and enforcement of an environment or a client; with --preview DIR, also a setting "
+        "of the project.",
+        metavar="FILE|KEY=VALUE",
+    ),
 ]
 Environment = Annotated[
     str | None,
@@ -119,24 +125,44 @@ def audit(
     from policies import run  # noqa: PLC0415
 
     take = partial(collected, live, region=region, project=project, context=context) if live else None
-    options = run.AuditOptions(config, environment, waivers, baseline, fail_on, at, evidence, import_file)
+    settings, policy = _configured(config or (), preview)
+    options = run.AuditOptions(policy, environment, waivers, baseline, fail_on, at, evidence, import_file)
     with ExitStack() as opened:
         file = opened.enter_context(_state_file(state, stack, rehearse=rehearse))
         if preview is not None and preview.is_dir():
-            preview = _previewed(preview, opened, evidence)
+            preview = _previewed(preview, settings, opened, evidence)
         found = run.audit(run.AuditSources(file, preview, snapshot, take, allow_empty), options)
     typer.echo(run.report(found, format))
     raise typer.Exit(found.code)
 
 
-def _previewed(project: Path, opened: ExitStack, evidence: Path | None) -> Path:
+def _configured(given: Sequence[str], preview: Path | None) -> tuple[list[str], Path | None]:
+    """Settings of the previewed project, and the file of the policies.
+
+    Raises UserError for a setting without a project, and for a second file.
+    """
+    of_project = preview is not None and preview.is_dir()
+    settings = [one for one in given if (of_project or "=" in one) and not Path(one).exists()]
+    files = [one for one in given if one not in settings]
+    rule, fix = "is a setting of a project", "Add --preview DIR, or name a file that exists."
+    problems = [
+        Problem("--config", one, rule, fix, code="option-missing") for one in settings if not of_project
+    ]
+    rule, fix = "is a second file", "Name one file."
+    problems += [Problem("--config", one, rule, fix, code="option-conflict") for one in files[1:]]
+    if problems:
+        raise UserError(problems)
+    return settings, Path(files[0]) if files else None
+
+
+def _previewed(project: Path, settings: Sequence[str], opened: ExitStack, evidence: Path | None) -> Path:
     """A file with the preview of a project, as long as `opened`."""
     if evidence is not None:  # without the file, the audit cannot be repeated
         rule, fix = "needs a source that is kept", "Write the preview to a file, and pass that."
         raise UserError([Problem("--evidence", None, rule, fix, code="evidence-needs-kept-source")])
     from trainstack.cli.operations.project_preview import preview_file  # noqa: PLC0415 - slow to import
 
-    return opened.enter_context(preview_file(project))
+    return opened.enter_context(preview_file(project, settings=settings))
 
 
 @contextmanager

@@ -177,6 +177,23 @@ def test_missing_configuration_is_reported_as_by_pulumi(rehearsal: Rehearsal, tm
     )
 
 
+def test_an_audit_takes_settings_of_the_program_as_a_preview_does(
+    rehearsal: Rehearsal, tmp_path: Path
+) -> None:
+    text = "import pulumi\npulumi.export('size', pulumi.Config().require_int('size'))\n"
+    project(tmp_path / "p", "name: asks\nruntime: python\n", **{"__main__.py": text})
+    policy = tmp_path / "dev.yaml"
+    policy.write_text("settings: {production: false}")
+    for command in (("preview", "--project"), ("audit", "--allow-empty", "-c", str(policy), "--preview")):
+        given = (*command, str(tmp_path / "p"))
+        with pytest.raises(UserError) as refused:
+            trainstack(*given, "--config", "size")
+        assert refused.value.codes == (("config-not-a-setting", "--config"),)
+        with pytest.raises(UserError):
+            trainstack(*given, "--config", "asks:size=many")
+        assert trainstack(*given, "--config", "asks:size=3")[0] == 0
+
+
 def test_changes_of_an_unchanged_program_are_listed(rehearsal: Rehearsal, tmp_path: Path) -> None:
     keepers = "keepers={'now': str(time.time())}"
     text = f"import time\nimport pulumi_random\npulumi_random.RandomId('id', byte_length=4, {keepers})\n"

@@ -208,3 +208,14 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError) as refused:
         run("audit", "--preview", str(tmp_path))
     assert refused.value.codes == (("no-pulumi-project", "DIR"),)
+    config = tmp_path / "dev.yaml"
+    config.write_text("settings: {production: false}")
+    with pytest.raises(UserError) as refused:
+        run("audit", "--preview", str(tmp_path), "-c", str(config), "--config", "a:b=1")
+    assert refused.value.codes == (("no-pulumi-project", "DIR"),)
+    with pytest.raises(UserError) as refused:
+        run("audit", "--preview", str(tmp_path), "-c", str(config), "-c", str(config))
+    assert refused.value.codes == (("option-conflict", "--config"),)
+    with pytest.raises(UserError) as refused:
+        run("audit", "--preview", str(tmp_path / "plan.json"), "--config", "a:b=1")
+    assert refused.value.codes == (("option-missing", "--config"),)
