@@ -56,19 +56,27 @@ _REFERENCES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "autoscaling/group:Group": {"defaultCooldown": 300},
         "lambda/function:Function": {"tracingConfig.mode": "PassThrough"},
     },
+    # Discovery documents by schema and property, as in google-api-python-client 2.202.0; read 2026-11-29.
     "gcp": {
-        # API references: disks, instances, Service, RevisionTemplate, ExpirationPolicy, datasets.
+        # compute v1 20261106, Disk.physicalBlockSizeBytes: a default is used, and one size is supported.
         "compute/disk:Disk": {"physicalBlockSizeBytes": 4096},
+        # compute v1 20261106, Scheduling.onHostMaintenance. The model: Google Cloud SDK,
+        # command_lib/compute/instances/flags.py, --provisioning-model (the request leaves it out).
         "compute/instance:Instance": {
             "scheduling.onHostMaintenance": "MIGRATE",
             "scheduling.provisioningModel": "STANDARD",
         },
+        # cloud.google.com/run/docs/securing/ingress: by default, the whole internet reaches a service.
+        # run v1 20261031, RevisionSpec.timeoutSeconds: 300 seconds.
+        # run v2 20261031, GoogleCloudRunV2RevisionTemplate: 80 requests; with less than one CPU it is 1.
         "cloudrunv2/service:Service": {
             "ingress": "INGRESS_TRAFFIC_ALL",
             "template.timeout": "300s",
             "template.maxInstanceRequestConcurrency": 80,
         },
+        # bigquery v2 20261009, Dataset.maxTimeTravelHours.
         "bigquery/dataset:Dataset": {"maxTimeTravelHours": "168"},
+        # pubsub v1 20261027, Subscription.expirationPolicy: 31 days.
         "pubsub/subscription:Subscription": {"expirationPolicy.ttl": "2678400s"},
     },
 }
