@@ -59,6 +59,11 @@ def read(
             for one in faults
             if (one.path, one.rule) not in known
         ]
+    problems += [
+        Problem(f"{path}: environments.{name}.{where}", value, rule, _FIX, code=code)
+        for name, one in named.items()
+        for code, where, value, rule in _uncounted(one.settings, named)
+    ]
     if environment not in named and (environment or named):
         rule = f"must be one of {', '.join(map(str, named))}" if named else f"{path} has no environments"
         fix = "Name one of them, as the file does."
@@ -110,6 +115,18 @@ def _made(
     return configuration, problems
 
 
+def _uncounted(
+    settings: RuleSettings, named: Mapping[str, Configuration]
+) -> Iterator[tuple[str, str, object, str]]:
+    """Fault of an environment whose cost the budget of another one does not have to count."""
+    if not settings.budget_stack:
+        return
+    other = named.get(settings.budget_stack)
+    if other is None or settings.budget_tag not in other.settings.covered_tags:
+        rule = f"must be an environment whose covered_tags have {settings.budget_tag}"
+        yield "budget-stack-does-not-count", "settings.budget_stack", settings.budget_stack, rule
+
+
 def _faults(configuration: Configuration, rules: Mapping[str, Any]) -> Iterator[tuple[str, str, object, str]]:
     """(code, path, value, rule) of values of the right type that are invalid."""
     groups = {rule.split("-")[1] for rule in rules}
@@ -126,6 +143,12 @@ def _faults(configuration: Configuration, rules: Mapping[str, Any]) -> Iterator[
         except re.error as error:
             rule = f"must be a regular expression: {error}"
             yield "required-tag-invalid-pattern", f"settings.required_tags.{name}", form, rule
+    if bool(settings.budget_stack) != bool(settings.budget_tag):
+        rule = "must be set together with budget_tag"
+        yield "budget-stack-without-tag", "settings.budget_stack", settings.budget_stack, rule
+    for tag in (settings.budget_tag, *settings.covered_tags):
+        if tag and not all(tag.partition("=")):
+            yield "budget-tag-invalid", "settings.covered_tags", tag, "must be KEY=VALUE"
     if settings.least_log_retention_days > settings.log_retention_days:
         least = settings.least_log_retention_days
         rule = "must not be above log_retention_days"

@@ -103,6 +103,8 @@ def _settings() -> Iterator[str]:
         if not isinstance(value, datetime.date):
             if isinstance(value, bool):
                 value = (str(value).lower(),)
+            if isinstance(value, str):
+                value = (value,) if value else ()
             if isinstance(value, Mapping):
                 value = tuple(f"{key}: {one}".replace("|", "\\|") for key, one in value.items())
             shown = ", ".join(f"`{one}`" for one in value) if isinstance(value, tuple) else f"{value:g}"

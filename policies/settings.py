@@ -14,6 +14,13 @@ class RuleSettings:
 
     alert_at_percent: float = 80.0
     """A budget warns at this share of its limit or earlier: a month's last fifth is six days to react."""
+    budget_stack: str = ""
+    """Stack with the budget of this one, which has none: of a cluster of a large stack, its manager. It must
+    be an environment of the configuration, with this `budget_tag` in its `covered_tags`."""
+    budget_tag: str = ""
+    """Tag of machines that this budget counts, as KEY=VALUE; MLS-COST-09 requires it on all pools."""
+    covered_tags: tuple[str, ...] = ()
+    """Tags, as KEY=VALUE, of stacks without a budget; a budget of this stack must count each."""
     max_usd_per_hour: float = 250.0
     """Of all pools at their maximum size, by list price: about eight machines of eight A100s."""
     log_retention_days: int = 365

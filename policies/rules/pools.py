@@ -96,6 +96,22 @@ def uses_efa(group: Resource, stack: Stack) -> bool:
     return template is not None and bool(efa_interfaces(template))
 
 
+def is_prepaid(group: Resource, stack: Stack) -> bool:
+    """Return whether a node group starts machines of a Capacity Block, which is paid in advance as a whole.
+
+    Its launch template must name the block, too: without it EKS starts none (EKS User Guide,
+    capacity-blocks-mng).
+    """
+    if group.props.get("capacityType") != "CAPACITY_BLOCK":
+        return False
+    template = template_of(group, stack)
+    if template is None:
+        return False
+    market = (template.props.get("instanceMarketOptions") or {}).get("marketType")
+    block = template.raw("capacityReservationSpecification.capacityReservationTarget.capacityReservationId")
+    return market == "capacity-block" and (is_unknown(block) or bool(block))
+
+
 def most_nodes(group: Resource) -> int:
     """The maximum size of a node group."""
     return int((group.props.get("scalingConfig") or {}).get("maxSize") or 0)

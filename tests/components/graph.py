@@ -1,7 +1,7 @@
 """Components run against a recorder that also remembers what waits for what."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
@@ -12,6 +12,16 @@ from typing_extensions import override
 from tests.components.recorder import Recorder, until_settled
 
 
+@dataclass(frozen=True)
+class Registered:
+    """A resource as the engine would keep it: the request, and what came out."""
+
+    request: Any
+    urn: str
+    id: str
+    state: Mapping[str, Any]
+
+
 class _Monitor(MockMonitor):
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
@@ -19,6 +29,7 @@ class _Monitor(MockMonitor):
         self.edges: dict[str, set[str]] = {}
         self.ignored: dict[str, list[str]] = {}
         self.delete_before_replace: dict[str, bool] = {}
+        self.registered: list[Registered] = []
 
     @override
     def RegisterResource(self, request: Any) -> Any:
@@ -28,7 +39,11 @@ class _Monitor(MockMonitor):
         self.ignored[key] = list(request.ignoreChanges)
         self.delete_before_replace[key] = request.deleteBeforeReplace
         register: Callable[[Any], Any] = super().RegisterResource
-        return register(request)
+        answer = register(request)
+        made = self.resources.get(answer.urn)  # the stack itself has no state
+        if made is not None:
+            self.registered.append(Registered(request, made.urn, made.id, made.state))
+        return answer
 
 
 def _key(urn: str) -> str:
@@ -51,6 +66,7 @@ class Graph:
     delete_before_replace: Mapping[str, bool]
     requests: Mapping[str, Any]
     """The engine's requests themselves, for options that need no name here."""
+    registered: Sequence[Registered] = field(default=(), repr=False)
 
     def waits_for(self, name: str) -> set[str]:
         """Everything that exists before `name` and is destroyed after it."""
@@ -109,5 +125,11 @@ def deploy_graph(
 
     until_settled(lambda: pulumi.Output.all(**program()).apply(outputs.update))
     return Graph(
-        recorder, outputs, monitor.edges, monitor.ignored, monitor.delete_before_replace, monitor.requests
+        recorder,
+        outputs,
+        monitor.edges,
+        monitor.ignored,
+        monitor.delete_before_replace,
+        monitor.requests,
+        monitor.registered,
     )

@@ -165,3 +165,32 @@ def test_an_environment_without_a_configuration_is_refused() -> None:
     with pytest.raises(UserError) as refused:
         Judge.read(None, None, datetime.date(2026, 11, 27), "foo")
     assert refused.value.codes == (("configuration-missing", "environment"),)
+
+
+_ELSEWHERE = """
+environments:
+  train: {settings: {covered_tags: [%s]}}
+  train-usw2: {settings: {budget_stack: %s, budget_tag: "%s"}}
+"""
+
+
+def test_a_stack_relies_on_a_budget_that_has_to_count_it(configured: Callable[..., Configuration]) -> None:
+    found = configured(_ELSEWHERE % ('"stack=a"', "train", "stack=a"), "train-usw2")
+    assert (found.settings.budget_stack, found.settings.budget_tag) == ("train", "stack=a")
+
+
+@pytest.mark.parametrize(
+    ("covered", "stack", "tag", "code"),
+    [
+        ('"stack=b"', "train", "stack=a", "budget-stack-does-not-count"),
+        ('"stack=a"', "other", "stack=a", "budget-stack-does-not-count"),
+        ('"stack=a"', '""', "stack=a", "budget-stack-without-tag"),
+        ("stack", "train", "stack=a", "budget-tag-invalid"),
+    ],
+)
+def test_a_budget_elsewhere_that_counts_nothing_is_refused(
+    configured: Callable[..., Configuration], covered: str, stack: str, tag: str, code: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        configured(_ELSEWHERE % (covered, stack, tag), "train-usw2")
+    assert code in {found for found, _ in caught.value.codes}

@@ -42,7 +42,10 @@ def budgets_cover_the_pools(pool: Resource, stack: Stack) -> Iterator[Violation]
 
 
 def _filters(stack: Stack, kind: str) -> list[dict[str, tuple[Any, ...]] | None]:
-    budgets = stack.all(kind)
+    budgets, elsewhere = stack.all(kind), stack.settings.budget_tag
+    if not budgets and elsewhere:
+        key, _, value = elsewhere.partition("=")
+        return [{key: (value,)}]
     if not budgets:
         raise NotApplicableError("the stack has no budget of its cloud")
     found: list[dict[str, tuple[Any, ...]] | None] = []
@@ -50,6 +53,16 @@ def _filters(stack: Stack, kind: str) -> list[dict[str, tuple[Any, ...]] | None]
         if wanted not in found:
             found.append(wanted)
     return found
+
+
+def counts(budget: Resource, tag: str) -> bool:
+    """Return whether a budget counts machines with a tag, given as KEY=VALUE.
+
+    Raises UndeterminedError for a filter that is not read.
+    """
+    key, _, value = tag.partition("=")
+    wanted = _wanted(budget)
+    return wanted is not None and all(_has({key: value}, *one) for one in wanted.items())
 
 
 def _has(tags: Mapping[str, Any], key: str, values: tuple[Any, ...]) -> bool:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.accelerators import STARTING
+from policies.rules.cost.budget_scope import counts
 from policies.rules.training import if_it_trains
 from policies.stack import Stack
 
@@ -26,13 +27,17 @@ _BILLED = ("aws:eks/cluster:Cluster", *STARTING, _AWS, _GCP)
     ("FinOps: budget management",),
 )
 def a_budget_alerts_in_time(stack: Stack) -> Iterator[Violation]:
-    """A stack for training has a budget with an early alert."""
+    """A stack for training has a budget with an early alert, which also counts the stacks that rely on it."""
     yield from if_it_trains(stack, _late_alerts(stack))
+    for tag in stack.settings.covered_tags:
+        if not any(counts(budget, tag) for budget in stack.all(_AWS, _GCP)):
+            yield Violation(f"no budget counts machines with the tag {tag}, whose stack has none")
 
 
 def _late_alerts(stack: Stack) -> Iterator[Violation]:
     most, budgets = stack.settings.alert_at_percent, stack.all(_AWS, _GCP)
     if not budgets:
+        _refer_to_another(stack)
         yield Violation("it has no budget")
     for budget in budgets:
         percents = [percent for percent, to in _alerts(budget) if to]
@@ -42,6 +47,17 @@ def _late_alerts(stack: Stack) -> Iterator[Violation]:
         elif min(percents) > most:
             message = f"its first alert is at {min(percents):g} %, later than {most:g} %"
             yield Violation(message, path, resource=budget)
+
+
+def _refer_to_another(stack: Stack) -> None:
+    """Raise NotApplicableError if the settings name the stack whose budget counts this one.
+
+    The configuration requires that stack to count the tag, and MLS-COST-09 requires it on the machines here.
+    """
+    settings = stack.settings
+    if settings.budget_stack:
+        why = f"the budget of {settings.budget_stack} must count its tag {settings.budget_tag}"
+        raise NotApplicableError(f"{why}, and is judged there")
 
 
 def _alerts(budget: Resource) -> Iterator[tuple[float, bool]]:
@@ -94,7 +110,10 @@ def _without_trend(stack: Stack) -> Iterator[Violation]:
     subscribed = any(one.props.get("subscribers") for one in stack.all(_SUBSCRIPTION))
     if stack.all(_MONITOR) and subscribed:
         return
-    if not any(_forecast(budget) for budget in stack.all(_AWS, _GCP)):
+    budgets = stack.all(_AWS, _GCP)
+    if not budgets:
+        _refer_to_another(stack)
+    if not any(map(_forecast, budgets)):
         yield Violation("no alert reports an anomaly or a forecast")
 
 

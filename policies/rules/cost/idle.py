@@ -8,7 +8,7 @@ from typing import Any
 from policies import facts
 from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
-from policies.rules.pools import NODE_GROUP, least_nodes, machines_of, template_of
+from policies.rules.pools import NODE_GROUP, is_prepaid, least_nodes, machines_of, template_of
 from policies.stack import Stack
 
 _ENDS = (
@@ -54,6 +54,8 @@ def idle_gpus_end(group: Resource, stack: Stack) -> Iterator[Violation]:
         if not stack.all(*_ENDS):
             yield from _of_endpoint(group, stack)
         return
+    if is_prepaid(group, stack):
+        raise NotApplicableError("its Capacity Block is paid in advance, used or not")
     least = least_nodes(group)
     if least > 0 and not stack.all(*_ENDS):
         yield Violation(f"{least} nodes always run, and nothing stops them", "scalingConfig.minSize")

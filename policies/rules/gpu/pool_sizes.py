@@ -8,6 +8,7 @@ from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError, is_unknown
 from policies.rules.accelerators import POOLS, EksPool, GkePool, Pool, accelerated, all_pools, pools_of
 from policies.rules.environment import is_production
+from policies.rules.pools import is_prepaid
 from policies.stack import Stack
 
 _ALARM, _ALERTS = "aws:cloudwatch/metricAlarm:MetricAlarm", "gcp:monitoring/alertPolicy:AlertPolicy"
@@ -83,6 +84,8 @@ def pools_shrink_to_zero(holder: Resource, stack: Stack) -> Iterator[Violation]:
     pools = accelerated(pools_of(holder, stack))
     if is_production(holder, stack, otherwise=False):
         raise NotApplicableError("its tags mark it as production")
+    if isinstance(pools[0], EksPool) and is_prepaid(holder, stack):
+        raise NotApplicableError("its Capacity Block is paid in advance, used or not")
     for pool in pools:
         least = pool.least()
         if least.number > 0:

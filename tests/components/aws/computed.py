@@ -22,7 +22,7 @@ COMPUTED: Computed = {
     },
     "aws:rds/cluster:Cluster": lambda _: {
         "endpoint": "database.example",
-        "masterUserSecrets": [{"secretArn": "database-secret"}],
+        "masterUserSecrets": [{"secretArn": "arn:aws:secretsmanager:::secret:database"}],
     },
     "pulumi-python:dynamic/trainstack:JobGate": lambda args: {
         "job": "smoke-0123456789-261126120000",

@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+import pytest
+
 from policies.resource import Resource
 from policies.settings import RuleSettings
 from tests.policies.rules.judging import ask, made, results
@@ -63,6 +65,72 @@ def test_nodes_that_always_run() -> None:
     assert results("MLS-COST-03", pool(least=1, tags={"environment": "production"})) == ["not-applicable"]
     assert results("MLS-COST-03", pool("m6i.xlarge", least=1)) == ["not-applicable"]
     assert results("MLS-COST-03", pool(least=1), made("aws:scheduler/schedule:Schedule", "night")) == ["pass"]
+
+
+def block(**template: Any) -> list[Resource]:
+    """A pool of four nodes that always run in a Capacity Block, and its launch template."""
+    target = {"capacityReservationTarget": {"capacityReservationId": "cr-1"}}
+    usual = {"instanceMarketOptions": {"marketType": "capacity-block"}}
+    props = {**usual, "capacityReservationSpecification": target, **template}
+    given = {"capacityType": "CAPACITY_BLOCK", "launchTemplate": {"id": "lt"}}
+    return [pool(least=4, tags={"environment": "dev"}, **given), made(TEMPLATE, "lt", **props)]
+
+
+@pytest.mark.parametrize("rule", ["MLS-COST-03", "MLS-GPU-04"])
+def test_nodes_of_a_capacity_block_are_paid_in_advance(rule: str) -> None:
+    assert results(rule, *block()) == ["not-applicable"]
+    # Without the block in its template, the name of a capacity type proves nothing.
+    assert results(rule, *block(capacityReservationSpecification={})) == ["fail"]
+    assert results(rule, *block(instanceMarketOptions={"marketType": "spot"})) == ["fail"]
+    assert results(rule, *block(instanceMarketOptions=None)) == ["fail"]
+    reserved = {"launchTemplate": {"id": "lt"}, "tags": {"environment": "dev"}}
+    assert results(rule, pool(least=4, **reserved), block()[1]) == ["fail"]
+    assert results(rule, pool(least=4, capacityType="CAPACITY_BLOCK", tags={"environment": "dev"})) == [
+        "fail"
+    ]
+
+
+TAG = "trainstack:stack=train-usw2"
+
+
+def tagged(**tags: str) -> list[Resource]:
+    """A pool whose machines have tags."""
+    rows = [{"resourceType": "instance", "tags": tags}]
+    return [pool(launchTemplate={"id": "lt"}), made(TEMPLATE, "lt", tagSpecifications=rows)]
+
+
+def test_a_stack_is_counted_by_the_budget_of_another_that_its_settings_name() -> None:
+    elsewhere = RuleSettings(budget_stack="train", budget_tag=TAG)
+    rules = ("MLS-COST-01", "MLS-COST-04", "MLS-COST-09")
+
+    def found(*all: Resource, settings: RuleSettings | None = None) -> list[str]:
+        return [ask(rule, *all, settings=settings)[0].result for rule in rules]
+
+    good = tagged(**{"trainstack:stack": "train-usw2"})
+    assert found(*good) == ["fail", "fail", "not-applicable"], "a tag alone is no budget"
+    assert found(*good, settings=elsewhere) == ["not-applicable", "not-applicable", "pass"]
+    assert found(*tagged(other="x"), settings=elsewhere)[2] == "fail"
+    assert found(*good, budget(subscriberEmailAddresses=[]), settings=elsewhere)[0] == "fail"
+
+
+def test_a_budget_counts_the_stacks_that_rely_on_it() -> None:
+    covers = RuleSettings(covered_tags=(TAG,))
+
+    def found(**more: Any) -> str:
+        alerts = budget().props
+        return ask("MLS-COST-01", pool(), made(BUDGET, "b", **{**alerts, **more}), settings=covers)[0].result
+
+    def of(*values: str) -> Any:
+        return {"costFilters": [{"name": "TagKeyValue", "values": list(values)}]}
+
+    own = "user:trainstack:stack$train"
+    assert found(budgetType="COST", **of(own, "user:trainstack:stack$train-usw2")) == "pass"
+    assert found(budgetType="COST", **of(own)) == "fail"
+    assert found(budgetType="COST", **of("user:team$train-usw2")) == "fail"
+    assert found(budgetType="USAGE", **of(own, "user:trainstack:stack$train-usw2")) == "fail"
+    assert found(budgetType="COST") == "pass", "without a filter it counts the account"
+    assert found(budgetType="COST", filterExpression={"or": []}) == "undetermined"
+    assert ask("MLS-COST-01", pool(), settings=covers)[0].result == "fail"
 
 
 def test_a_monitor_without_a_reader_is_none() -> None:

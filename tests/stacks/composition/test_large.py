@@ -1,6 +1,8 @@
 """A manager and its clusters fit together, by construction from one spec."""
 
+import functools
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +14,11 @@ from infra.errors import UserError
 from infra.outputs.cluster import WorkerOutputs
 from infra.stackspec.layouts import LargeLayout
 from infra.stackspec.several.derived import digest, workers
+from policies.resource import Resource
+from policies.rules import CATALOG
 from stacks.queues import node_pools
+from tests.policies.mutants.mutation import fates
+from tests.stacks.composition import judged
 from tests.stacks.composition.large import CLUSTERS, STACK, deployed, manager, whole, worker
 
 
@@ -202,3 +208,68 @@ def test_prices_of_flavors_are_those_of_the_workers_regions() -> None:
     pools = node_pools(stackspec.load_file(f"{STACK}-usw2").spec)
     assert pools["usw2-l4"].flavor["usd_per_hour"] > 0
     assert pools["usw2-h100"].flavor["usd_per_hour"] == 0  # paid, used or not: it comes first
+
+
+STACKS = {STACK: "us-east-1", f"{STACK}-usw2": "us-west-2", f"{STACK}-use1": "us-east-1"}
+# What no composition knows, by rule; a deployed stack knows the second.
+OPEN = {
+    STACK: set[str](),
+    f"{STACK}-usw2": {"MLS-COST-02", "MLS-REP-04"},  # no price of m6i.xlarge there
+    f"{STACK}-use1": {"MLS-REP-04"},
+}
+MONEY = ("MLS-COST-01", "MLS-COST-03", "MLS-COST-04", "MLS-COST-09", "MLS-GPU-04")
+
+
+@functools.cache
+def resources(stack: str) -> list[Resource]:
+    graph = whole() if stack == STACK else worker(stack.rpartition("-")[2])
+    return judged.resources(graph, STACKS[stack])
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_policy_holds_for_the_manager_and_its_clusters(stack: str) -> None:
+    outcomes = judged.verdicts(resources(stack), stack)
+    assert judged.reported(outcomes, "fail") == []
+    assert {one.rule.id for one in outcomes if one.result == "undetermined"} == OPEN[stack]
+
+
+def test_budgets_of_clusters_are_judged_with_their_manager() -> None:
+    for stack in STACKS:
+        results = {one.rule.id: one.result for one in judged.verdicts(resources(stack), stack)}
+        expected = "pass" if stack == STACK else "not-applicable"
+        assert results["MLS-COST-01"] == results["MLS-COST-04"] == expected
+
+
+def test_a_budget_that_counts_one_cluster_less_is_a_violation() -> None:
+    for stack in list(STACKS)[1:]:
+        found = json.dumps([dict(one.props) for one in resources(STACK) if "budgets/budget" in one.kind])
+        (props,) = json.loads(found.replace(f"$large-aws-{stack.rpartition('-')[2]}", "$another"))
+        less = [
+            replace(one, props=props) if "budgets/budget" in one.kind else one for one in resources(STACK)
+        ]
+        failed = judged.reported(judged.verdicts(less, STACK), "fail")
+        assert [(line.split()[0], stack in line) for line in failed] == [("MLS-COST-01", True)]
+
+
+_TARGET = "capacityReservationSpecification.capacityReservationTarget"
+_TEMPLATE, _BUDGET = "aws:ec2/launchTemplate:LaunchTemplate", "aws:budgets/budget:Budget"
+DETECTED = {
+    STACK: {
+        f"{_BUDGET} removed",
+        f"{_BUDGET} budgetType dropped",
+        f"{_BUDGET} notifications.#.subscriberEmailAddresses dropped",
+    },
+    f"{STACK}-usw2": {
+        f"{_TEMPLATE} {_TARGET}.capacityReservationId dropped",
+        f"{_TEMPLATE} instanceMarketOptions.marketType dropped",
+        f"{_TEMPLATE} tagSpecifications.#.tags emptied",
+        "aws:eks/nodeGroup:NodeGroup capacityType dropped",
+    },
+}
+
+
+@pytest.mark.parametrize("stack", DETECTED)
+def test_mutants_of_budgets_and_of_the_block_are_detected(stack: str) -> None:
+    rules = {name: CATALOG.rules[name] for name in MONEY}
+    found = fates(resources(stack), rules, judged.settings(stack))
+    assert set(found.reported) >= DETECTED[stack]
