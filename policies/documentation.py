@@ -81,6 +81,18 @@ Rules for stacks **for training** do not apply to other stacks: those without ac
 stack, or in requests of its pods), job queues, training operators and training jobs. If the decision needs an
 unknown machine type, such a rule is undetermined.
 
+**AWS Parallel Computing Service.** Its groups of nodes are judged by their launch templates: accelerators
+(MLS-GPU-01), EFA interfaces and their security group (MLS-NET-01, MLS-NET-02), public addresses
+(MLS-NET-06), the metadata service (MLS-IAM-05), encrypted disks (MLS-STO-09) and their type (MLS-COST-06).
+Such a stack is for training, so it needs a budget with alerts (MLS-COST-01, MLS-COST-04); network, buckets,
+file systems, keys, roles and logs are judged as in any stack. In a preview, what depends on a group is
+undetermined, as ids are not known yet. Not judged yet: number and price of nodes at maximum size
+(MLS-COST-02, MLS-GPU-02), nodes that always run (MLS-COST-03, MLS-GPU-04, MLS-GPU-05), the tag in the filter
+of a budget (MLS-COST-09), zones and placement groups (MLS-NET-03, MLS-NET-04), tags of instances (MLS-TAG-01,
+MLS-TAG-02), and the settings of Slurm.
+Rules K8S, and those about labels, taints and drivers of pools, are about Kubernetes alone. An account is not
+asked for groups of the service.
+
 The controls that a rule is evidence for are in `policies/frameworks/tables/`; one with a question mark is to
 be confirmed.
 """

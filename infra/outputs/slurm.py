@@ -40,6 +40,8 @@ class SlurmOutputs(_Record):
     owner: str
     cost_center: str
     cluster_id: str
+    slurm_version: str | None = None
+    """Of the controller; null: deployed before this field existed."""
     login_group_id: str
     """Id of the compute node group of the login node."""
     checkpoint_uri: str

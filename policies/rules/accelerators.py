@@ -12,6 +12,7 @@ from typing import Any
 
 from policies.catalog import NotApplicableError
 from policies.resource import Resource, UndeterminedError, is_unknown
+from policies.rules import pcs
 from policies.rules.pools import GKE_CLUSTER, NODE_GROUP, NODE_POOL, TEMPLATE, machines_of, template_of
 from policies.rules.properties import raw
 from policies.stack import Stack
@@ -259,6 +260,9 @@ def started(machine: Resource, stack: Stack) -> Iterator[Devices]:
         yield from GkePool(machine, stack, machine.props).devices()
     else:
         yield from _of_instance(machine)
+        if machine.kind == TEMPLATE and not machine.props.get("instanceType"):
+            named = (machine_of("instanceType", name) for name in pcs.machines_of(machine, stack))
+            yield from (devices for devices in named if devices is not None)
 
 
 def _written(cluster: Resource, stack: Stack) -> list[Pool]:

@@ -50,6 +50,8 @@ class AwsSlurmNodesArgs(TypedDict):
     """Maximum number of nodes."""
     disk_gib: int
     """Encrypted root volume."""
+    disk_key_arn: NotRequired[pulumi.Input[str]]
+    """ARN of the customer's key of the root volume; without it, the account's default key for EBS."""
     user_data: pulumi.Input[str]
     """MIME text for cloud-init."""
     settings: Mapping[str, str]
@@ -122,6 +124,7 @@ class AwsSlurmNodes(Component):
                         volume_size=args["disk_gib"],
                         volume_type="gp3",
                         encrypted="true",
+                        kms_key_id=args.get("disk_key_arn"),
                         delete_on_termination="true",
                     ),
                 )

@@ -6,6 +6,7 @@ from typing import Any
 from policies import facts
 from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
+from policies.rules import pcs
 from policies.rules.pools import (
     NODE_GROUP,
     TEMPLATE,
@@ -59,6 +60,7 @@ def _machines(template: Resource, stack: Stack) -> list[str]:
     named = {
         machine: None for group in groups_of(template, stack) for machine in machines_of(group, template)
     }
+    named |= dict.fromkeys(pcs.machines_of(template, stack))
     if not named:
         raise NotApplicableError("no node group of the stack uses it, and it names no machine type")
     return list(named)

@@ -68,6 +68,8 @@ class AwsSlurm:
             "profile_arn": role.profile_arn,
             "user_data": start,
         }
+        if self._on.disk_key_arn is not None:
+            common["disk_key_arn"] = self._on.disk_key_arn
         groups = {pool.name: self._nodes(pool, network, common) for pool in layout.pools}
         login = self._login(subnets, common)
         loaded = self._accounts(login, groups)
@@ -89,6 +91,7 @@ class AwsSlurm:
         return {
             **_identity(spec),
             "cluster_id": cluster.cluster_id,
+            "slurm_version": layout.slurm_version,
             "login_group_id": login.group_id,
             "checkpoint_uri": uri(storage.checkpoint_bucket),
             "dataset_uri": uri(storage.dataset_bucket),
