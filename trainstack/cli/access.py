@@ -109,6 +109,7 @@ def deployed(stack: str, *, rehearse: bool) -> "tuple[StackOutputs, Rehearsal | 
     from infra.outputs import cluster as outputs  # noqa: PLC0415
     from infra.outputs import jobs as job_outputs  # noqa: PLC0415
     from infra.outputs import manager as manager_outputs  # noqa: PLC0415
+    from infra.outputs import slurm as slurm_outputs  # noqa: PLC0415
     from trainstack.cli.operations.session import not_deployed, open_engine  # noqa: PLC0415
 
     engine, rehearsal = open_engine(stack, rehearse=rehearse)
@@ -123,6 +124,14 @@ def deployed(stack: str, *, rehearse: bool) -> "tuple[StackOutputs, Rehearsal | 
         names = ", ".join(manager_outputs.parse(found).clusters.values())
         rule, fix = "is the manager of several clusters", f"Name one of their stacks: {names}."
         raise UserError([Problem("stack", stack, rule, fix, code="stack-is-manager")])
+    if slurm_outputs.is_of_slurm(found):
+        flag = " --rehearse" if rehearsal else ""
+        rule = "is a Slurm system, without Kubernetes, MLflow and Grafana"
+        fix = (
+            f"`trainstack status -s {stack}{flag}` shows how to reach its login node; use squeue, sacct and "
+            "scontrol there."
+        )
+        raise UserError([Problem("stack", stack, rule, fix, code="stack-is-slurm")])
     return outputs.parse(found), rehearsal
 
 

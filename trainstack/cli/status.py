@@ -22,20 +22,25 @@ def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = F
     from infra.outputs import cluster as outputs  # noqa: PLC0415
     from infra.outputs import jobs as job_outputs  # noqa: PLC0415
     from infra.outputs import manager as manager_outputs  # noqa: PLC0415
+    from infra.outputs import slurm as slurm_outputs  # noqa: PLC0415
     from trainstack.cli.operations.job_summary import status_fields  # noqa: PLC0415
     from trainstack.cli.operations.results import by_nodes  # noqa: PLC0415
     from trainstack.cli.operations.session import open_session  # noqa: PLC0415
+    from trainstack.cli.slurm.system import fields as slurm_fields  # noqa: PLC0415
 
     session = open_session(stack, rehearse=rehearse)
     found = {key: output.value for key, output in session.engine.outputs().items()}
     resources = [one for one in session.engine.resources() if one.get("custom")]
     jobs = job_outputs.parse(found) if job_outputs.is_of_jobs(found) else None
     manager = manager_outputs.parse(found) if manager_outputs.is_of_manager(found) else None
-    exported = outputs.parse(found) if outputs.KEY in found and jobs is None and manager is None else None
-    record = jobs or exported or manager
+    slurm = slurm_outputs.parse(found) if slurm_outputs.is_of_slurm(found) else None
+    other = jobs or manager or slurm
+    exported = outputs.parse(found) if outputs.KEY in found and other is None else None
+    record = other or exported
     validations = gates(resources)
     spec = session.spec
-    wanted = spec.validated if spec and resources and jobs is None else ()
+    # The gate of jobs and of Slurm has no object in a cluster; an `up` ends only after it has passed.
+    wanted = spec.validated if spec and resources and not (jobs or slurm) else ()
     nodes = list(by_nodes(validations, exported, session.rehearsal)) if exported else []
     live = session.rehearsal.status() if session.rehearsal else None
     alerts = _alerts(session, exported)
@@ -55,6 +60,8 @@ def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = F
     rows: list[tuple[str, str]] = []
     if jobs:
         rows += status_fields(jobs)
+    elif slurm:
+        rows += slurm_fields(slurm, rehearsed=session.rehearsal is not None)
     elif exported:
         rows += _cluster(exported)
     elif manager:

@@ -7,9 +7,8 @@ import pulumi
 import pulumi_aws as aws
 
 from components.base import Component, Options
+from infra.catalog.aws.pcs import GROUP_TAG
 
-GROUP_TAG: Final = "aws:pcs:compute-node-group-id"
-"""Tag that the service puts on the instances of a group."""
 PROFILE: Final = "/etc/profile.d/slurm.sh"
 _PATIENCE_S: Final = 1800
 """Seconds in which the login node must have started and loaded the accounts."""

@@ -22,6 +22,8 @@ GRES_SETTINGS: Final = "25.11"
 """First version in which idle times of groups can be set (API_ComputeNodeGroupSlurmConfiguration)."""
 REGISTER: Final = "pcs:RegisterComputeNodeGroupInstance"
 """Action by which an instance joins its group."""
+GROUP_TAG: Final = "aws:pcs:compute-node-group-id"
+"""Tag that the service puts on the instances of a group."""
 ROLE_PREFIX: Final = "AWSPCS"
 """Start of the names of instance roles; a path `/aws-pcs/` is the other way (User Guide,
 security-instance-profiles_create)."""

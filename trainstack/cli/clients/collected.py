@@ -20,6 +20,8 @@ from infra.errors import Problem, UserError
 from infra.gate import Gate, gates
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
+from infra.outputs import manager as manager_outputs
+from infra.outputs import slurm as slurm_outputs
 from infra.places import CHECKOUT, CLIENT
 from infra.stackspec.load import CONFIG, LoadedSpec, load_typed, require_file
 from policies.configuration import environments
@@ -193,7 +195,11 @@ def _results(
         if record.smoke is not None:
             pool = next(iter(loaded.spec.validated), "") if loaded else ""
             yield _result(pool or "jobs", record.smoke.result_uri, record.region, rehearsal)
-    elif outputs.KEY in exported:
+    elif slurm_outputs.is_of_slurm(exported):
+        system = slurm_outputs.parse(exported)
+        for job in system.smoke:
+            yield _result(job.job, job.result_uri, system.region, rehearsal)
+    elif outputs.KEY in exported and not manager_outputs.is_of_manager(exported):
         cluster = outputs.parse(exported)
         runs = {run.pool: run for run in cluster.smoke}
         for gate in found:

@@ -8,6 +8,7 @@ from infra.errors import Problem, UserError
 from infra.jobs.following import LOOK_S
 from infra.jobs.service_part import RunService
 from infra.outputs import jobs as job_outputs
+from infra.outputs import slurm as slurm_outputs
 from infra.outputs.cluster import KEY
 from infra.outputs.jobs import JobOutputs
 from rehearsal.client import Rehearsal
@@ -62,6 +63,10 @@ def read(stack: str, found: Mapping[str, object], *, rehearse: bool) -> JobOutpu
     record = found.get(KEY)
     if not isinstance(record, Mapping):
         raise not_deployed(stack, rehearse=rehearse)
+    if slurm_outputs.is_of_slurm(found):
+        rule = "is a Slurm system, whose jobs are submitted by sbatch, and has no managed jobs"
+        fix = f"`trainstack status -s {stack}` shows how to reach its login node."
+        raise UserError([Problem("stack", stack, rule, fix, code="stack-is-slurm")])
     if not job_outputs.is_of_jobs(found):
         rule = "has a cluster, whose jobs are objects of Kubernetes, and no managed jobs"
         fix = (

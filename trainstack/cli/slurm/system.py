@@ -1,0 +1,45 @@
+"""A deployed Slurm system as fields of `trainstack status`."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from infra.catalog.aws.pcs import GROUP_TAG
+
+if TYPE_CHECKING:
+    from infra.outputs.slurm import PartitionOutputs, SlurmOutputs
+
+
+def fields(system: "SlurmOutputs", *, rehearsed: bool) -> Iterator[tuple[str, str]]:
+    """(name, text): controller, partitions, accounts, data, and the command that opens the login node."""
+    yield "stack", f"{system.stack} ({system.cloud}, {system.region}, profile {system.profile})"
+    yield "controller", f"{system.cluster_id}, Slurm {system.slurm_version or 'of unknown version'}"
+    for one in system.partitions:
+        yield "partition", _partition(one)
+    yield "accounts", ", ".join(system.accounts)
+    yield "budget", system.budget
+    yield "prices", "without the fees of the service (controller, nodes, accounting), which are not known"
+    for place in (system.checkpoint_uri, system.dataset_uri, system.artifact_uri):
+        yield "data", place
+    for run in system.smoke:
+        yield "results", run.result_uri
+    yield "login node", f"group {system.login_group_id}, reached by Session Manager alone"
+    if rehearsed:
+        yield "", "a rehearsal has no machine to open; its commands run where the emulated service runs"
+    else:
+        yield "open it", login_command(system)
+
+
+def login_command(system: "SlurmOutputs") -> str:
+    """A shell command that opens a session on the login node, for a caller with rights to do so."""
+    which = f"Name=tag:{GROUP_TAG},Values={system.login_group_id}"
+    running = "Name=instance-state-name,Values=running"
+    found = (
+        f"aws ec2 describe-instances --region {system.region} --filters {which} {running} "
+        "--query 'Reservations[].Instances[].InstanceId' --output text"
+    )
+    return f'aws ssm start-session --region {system.region} --target "$({found})"'
+
+
+def _partition(one: "PartitionOutputs") -> str:
+    price = "price unknown" if one.usd_per_hour is None else f"{one.usd_per_hour:.2f} USD an hour each"
+    return f"{one.name}: up to {one.max_nodes} {one.machine}, {one.purchase}, {price}"
