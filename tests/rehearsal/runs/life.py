@@ -30,6 +30,7 @@ Done = subprocess.CompletedProcess[str]
 UP = ("up", "--skip-preview", "--yes", "--non-interactive")
 UNCHANGED = (*UP, "--expect-no-changes")
 SLOW_RANK = ("--fault", "smoke:slow-rank=1")
+_TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,10 @@ def processes(home: Path) -> list[str]:
 
 def live(home: Path) -> Life:
     """A failed and a passed deployment, one without a change, and the end."""
-    failed = seen(home, _up(home, *SLOW_RANK))
-    closed = do(home, "status").stdout
-    passed = seen(home, _up(home))
+    failed, closed = _decided(home, *SLOW_RANK)
+    passed, opened = _decided(home)
     # Without a passed gate there is nothing further to check.
     assert passed.done.returncode == 0, passed.output
-    opened = do(home, "status").stdout
     runs, newest = _runs(home), max(passed.results)
     result = json.loads(newest.read_text())
     unchanged = seen(home, native(home, *UNCHANGED))
@@ -155,6 +154,15 @@ def live(home: Path) -> Life:
         written=written,
         destroyed=seen(home, ended),
     )
+
+
+def _decided(home: Path, *more: str) -> tuple[Seen, str]:
+    """An `up` whose validation is decided, and the `status` after it: other load can leave one undecided."""
+    for _ in range(_TRIES):
+        found, status = seen(home, _up(home, *more)), do(home, "status").stdout
+        if "INCONCLUSIVE" not in status:
+            break
+    return found, status
 
 
 def in_a_new_organization(home: Path, *allowed: str) -> None:
