@@ -56,12 +56,15 @@ def check(settings: Mapping[str, Any]) -> Iterator[Finding]:
     paths = [path for path in _tracked() if not str(path).startswith(skipped)]
     for path in paths:
         yield from _words(path, settings)
-    sources = [path for path in paths if path.suffix == ".py"]
-    trees = {path: ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in sources}
-    for path, tree in trees.items():
+    places: dict[str, list[tuple[Path, int]]] = defaultdict(list)
+    # One tree at a time: with all of them in memory, every collection of garbage goes through all.
+    for path in [path for path in paths if path.suffix == ".py"]:
+        tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
         yield from _first_words(path, tree, settings)
-    product = {path: tree for path, tree in trees.items() if path.parts[0] not in NOT_PRODUCT}
-    yield from _classes(product, settings)
+        for node in tree.body if path.parts[0] not in NOT_PRODUCT else ():
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append((path, node.lineno))
+    yield from _classes(places, settings)
 
 
 def _words(path: Path, settings: Mapping[str, Any]) -> Iterator[Finding]:
@@ -88,13 +91,10 @@ def _first_words(path: Path, tree: ast.Module, settings: Mapping[str, Any]) -> I
                 yield Finding(path, line, f"docstring: begins with `{first}`; say what it is or does")
 
 
-def _classes(trees: Mapping[Path, ast.Module], settings: Mapping[str, Any]) -> Iterator[Finding]:
+def _classes(
+    places: Mapping[str, Sequence[tuple[Path, int]]], settings: Mapping[str, Any]
+) -> Iterator[Finding]:
     """Public classes of one name. The same concept for each cloud may share one."""
-    places: dict[str, list[tuple[Path, int]]] = defaultdict(list)
-    for path, tree in trees.items():
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append((path, node.lineno))
     for name, found in sorted(places.items()):
         concepts = {_without_cloud(path) for path, _ in found}
         if len(concepts) > 1 and name not in settings["same_name"]:
