@@ -72,7 +72,7 @@ def block(**template: Any) -> list[Resource]:
     target = {"capacityReservationTarget": {"capacityReservationId": "cr-1"}}
     usual = {"instanceMarketOptions": {"marketType": "capacity-block"}}
     props = {**usual, "capacityReservationSpecification": target, **template}
-    given = {"capacityType": "CAPACITY_BLOCK", "launchTemplate": {"id": "lt"}}
+    given: dict[str, Any] = {"capacityType": "CAPACITY_BLOCK", "launchTemplate": {"id": "lt"}}
     return [pool(least=4, tags={"environment": "dev"}, **given), made(TEMPLATE, "lt", **props)]
 
 
@@ -83,7 +83,7 @@ def test_nodes_of_a_capacity_block_are_paid_in_advance(rule: str) -> None:
     assert results(rule, *block(capacityReservationSpecification={})) == ["fail"]
     assert results(rule, *block(instanceMarketOptions={"marketType": "spot"})) == ["fail"]
     assert results(rule, *block(instanceMarketOptions=None)) == ["fail"]
-    reserved = {"launchTemplate": {"id": "lt"}, "tags": {"environment": "dev"}}
+    reserved: dict[str, Any] = {"launchTemplate": {"id": "lt"}, "tags": {"environment": "dev"}}
     assert results(rule, pool(least=4, **reserved), block()[1]) == ["fail"]
     assert results(rule, pool(least=4, capacityType="CAPACITY_BLOCK", tags={"environment": "dev"})) == [
         "fail"
