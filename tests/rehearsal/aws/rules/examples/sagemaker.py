@@ -40,11 +40,8 @@ EXAMPLES: dict[str, Example] = {
     "AWS-LIM-144": limit(_NOTEBOOK, "roleArn", "$sage_role.arn", "arn:aws:iam::1:user/a"),
     "AWS-LIM-145": limit(_NOTEBOOK, "volumeSize", 5, 4),
     "AWS-LIM-146": limit(_NOTEBOOK, "securityGroups", ["$efa"] * 5, ["$efa"] * 6),
-    "AWS-LIM-147": limit(_DOMAIN, "authMode", "SSO", "LDAP"),
     "AWS-LIM-148": limit(_TRACKING, "trackingServerSize", "Small", "Huge"),
     "AWS-LIM-149": limit(_DOMAIN, "subnetIds", ["$a"] * 16, ["$a"] * 17),
-    "AWS-LIM-150": limit(_DOMAIN, "appNetworkAccessType", "PublicInternetOnly", "Private"),
     "AWS-LIM-151": limit(_DOMAIN, "retentionPolicy.homeEfsFileSystem", "Delete", "Keep"),
-    "AWS-LIM-152": limit(_DOMAIN, "tagPropagation", "ENABLED", "On"),
     "AWS-LIM-153": limit(_DOMAIN, "defaultUserSettings.securityGroups", ["$efa"] * 5, ["$efa"] * 6),
 }
