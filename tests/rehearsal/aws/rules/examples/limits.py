@@ -21,7 +21,6 @@ _SCORED = "kubeSchedulerConfig.nodeResourcesFit.scoringStrategy.resources"
 _TAINT = {"key": "gpu", "value": "yes", "effect": "NO_SCHEDULE"}
 _SCRATCH: dict[str, Any] = {"deploymentType": "SCRATCH_2", "perUnitStorageThroughput": DROP}
 _EXPIRY = "rules[0].noncurrentVersionExpiration"
-_IMPORT = "s3.autoImportPolicy.events"
 
 
 def _notices(count: int) -> list[dict[str, Any]]:
