@@ -32,7 +32,7 @@ OWN = {"aws": rows_of_clouds.AWS, "gcp": rows_of_clouds.GCP}
 TABLE: dict[str, dict[str, Outcome]] = {
     cloud: {**{field: row[cloud] for field, row in COMMON.items()}, **own} for cloud, own in OWN.items()
 }
-GIVEN = {**rows.GIVEN, **rows_of_windows.GIVEN, **rows_of_clouds.GIVEN}
+GIVEN = {**rows.GIVEN, **rows_of_windows.GIVEN, **rows_of_layouts.GIVEN, **rows_of_clouds.GIVEN}
 DAY = datetime.date(2026, 11, 25)
 # Settings of a stack file that stand beside its spec.
 BESIDE = ("name", "region")

@@ -67,8 +67,6 @@ _JOB = {"kind": "job", "name": "a", "reason": "b", "approved_by": "lead@example.
 _STOPS = {"teams.0.monthly_usd": 9, "teams.0.over_budget": "stop", "teams.0.budget_exempt": [_JOB]}
 
 # What the stack files say before and after a batch is changed, where its values need more than they say.
-_OF_TWO_TEAMS = {"layout.pools.0.teams": ["Research", "Vision"], "teams.2.gpus": {"l4": 4}}
-
 GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "cluster": {
         "aws": {"layout.pools.1.zones": ["us-east-1a"], "layout.pools.2.zones": ["us-east-1a"]},
@@ -80,10 +78,7 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             "layout.idle_minutes": 15,
         },
     },
-    "fabric": {
-        "aws": _OF_TWO_TEAMS,
-        "gcp": {"layout.pools.0.machine": "a3-megagpu-8g", "on.pools": {}, **_OF_TWO_TEAMS},
-    },
+    "fabric": {"gcp": {"layout.pools.0.machine": "a3-megagpu-8g", "on.pools": {}}},
     "block": {
         "aws": {"layout.pools.0.machine": "p5.48xlarge", "layout.pools.0.zones": ["us-east-1a"]},
         "gcp": {"layout.pools.0.machine": "a3-megagpu-8g", "on.pools": {}},
@@ -185,12 +180,6 @@ COMMON: dict[str, Row] = dict(
             at="layout.pools.1.preference",
         ),
         both("pools", "layout.pools[].own_queue", False, r"^- LocalQueue .*team-research-a100"),
-        both(
-            "fabric",
-            "layout.pools[].teams",
-            ["Research", "Vision", "Applied ML"],
-            r"^\+ LocalQueue .*team-applied-ml-a100",
-        ),
         (
             "layout.pools[].expected_utilization",
             {
