@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from infra.engine.golang import SetupError
 from infra.slurm.machines import NodeHardware, machine
@@ -16,6 +15,7 @@ from rehearsal.aws.desired_states import CLUSTER, GROUP, QUEUE, RESOURCE, state_
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.slurm.cluster import LocalSlurm, free_ports
+from rehearsal.slurm.local_files import LocalNode
 from rehearsal.slurm.pcs_files import PcsSystem, Queue, SlurmGroup, files
 
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -44,14 +44,14 @@ class PcsClusters:
             self._thread.submit(self._stop).result()
         self._thread.shutdown()
 
-    def live(self) -> list[dict[str, Any]]:
-        """Nodes of running clusters, each as a row of a pod; those of deleted clusters are ended first."""
+    def live(self) -> list[tuple[str, LocalNode, Path]]:
+        """Cluster, node and log of each node that runs; clusters that were deleted are ended first."""
         known = {one.id for one in self._of(CLUSTER)}
         if not known.issuperset(self._running):
             self._thread.submit(self._forget).result()
         return [
-            {"pod": one.name, "address": one.address, "pids": [], "log": str(slurm.folder / "log" / one.name)}
-            for _, slurm in self._running.values()
+            (cluster, one, slurm.folder / "log" / one.name)
+            for cluster, (_, slurm) in self._running.items()
             for one in slurm.nodes
         ]
 

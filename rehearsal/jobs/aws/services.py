@@ -30,6 +30,7 @@ from rehearsal.jobs.aws.systems_manager import SystemsManager
 from rehearsal.jobs.aws.topics import Topics
 from rehearsal.jobs.faults import CreateFaults, JobFaults
 from rehearsal.jobs.log_store import LogStore
+from rehearsal.jobs.rows import row
 from rehearsal.slurm.pcs import PcsClusters
 from rehearsal.workloads.addresses import Addresses
 
@@ -96,10 +97,13 @@ class AwsServices:
         return self._plane.url
 
     def live(self) -> list[dict[str, Any]]:
-        """Machines of running jobs, function calls and MLflow servers, each as a row of a pod."""
-        mine = [row for runner in self._running() if not runner.job.over for row in runner.describe()]
+        """Machines of jobs, function calls, MLflow servers and Slurm, each as a row of a pod."""
+        mine = [found for runner in self._running() if not runner.job.over for found in runner.describe()]
         mine += self._searches.live()
-        return [*mine, *self._functions.live(), *self._apps.live(), *self._slurm.live()]
+        for cluster, node, log in self._slurm.live():
+            known = {"pod": node.name, "ready": True, "address": node.address, "log": str(log)}
+            mine.append(row("Node", cluster, node.name, "Running", **known))
+        return [*mine, *self._functions.live(), *self._apps.live()]
 
     def locate(self, arn: str) -> str | None:
         """The URL on this machine of the MLflow App with this ARN, if it runs."""

@@ -126,8 +126,8 @@ def processes(home: Path) -> list[str]:
 
 def live(home: Path) -> Life:
     """A failed and a passed deployment, one without a change, and the end."""
-    failed, closed = _decided(home, *SLOW_RANK)
-    passed, opened = _decided(home)
+    failed, closed = decided(home, *SLOW_RANK)
+    passed, opened = decided(home)
     # Without a passed gate there is nothing further to check.
     assert passed.done.returncode == 0, passed.output
     runs, newest = _runs(home), max(passed.results)
@@ -156,10 +156,11 @@ def live(home: Path) -> Life:
     )
 
 
-def _decided(home: Path, *more: str) -> tuple[Seen, str]:
+def decided(home: Path, *more: str, stack: str = STACK) -> tuple[Seen, str]:
     """An `up` whose validation is decided, and the `status` after it: other load can leave one undecided."""
     for _ in range(_TRIES):
-        found, status = seen(home, _up(home, *more)), do(home, "status").stdout
+        found = seen(home, do(home, "up", "--yes", *more, stack=stack))
+        status = do(home, "status", stack=stack).stdout
         if "INCONCLUSIVE" not in status:
             break
     return found, status
@@ -206,10 +207,6 @@ def environment(home: Path) -> dict[str, str]:
 
 def do(home: Path, command: str, *more: str, stack: str = STACK) -> Done:
     return trainstack(home, command, "-s", stack, "--rehearse", *more)
-
-
-def _up(home: Path, *more: str) -> Done:
-    return do(home, "up", "--yes", *more)
 
 
 def seen(home: Path, done: Done) -> Seen:

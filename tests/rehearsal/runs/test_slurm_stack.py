@@ -1,0 +1,80 @@
+"""A large stack on AWS Parallel Computing Service, from `up` to `destroy`; a real Slurm runs its gate."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from infra.engine.golang import SetupError
+from rehearsal.client import Rehearsal
+from rehearsal.slurm import packages
+from tests.rehearsal.runs import life
+from tests.rehearsal.runs.life import NOTHING, Done, Seen, do, seen
+
+STACK = "large-slurm-aws"
+pytestmark = [pytest.mark.alone, pytest.mark.more, pytest.mark.timeout(900)]
+
+
+@dataclass(frozen=True)
+class Life:
+    """One life of the stack."""
+
+    made: Seen
+    status: Done
+    unchanged: Seen
+    audited: Done
+    drifted: Done
+    destroyed: Seen
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    try:
+        packages.root()
+    except SetupError as error:
+        pytest.skip(str(error))
+    for home in life.home(tmp_path_factory.mktemp("slurm")):
+        yield _live(home)
+
+
+def _live(home: Path) -> Life:
+    made, _ = life.decided(home, stack=STACK)
+    assert made.done.returncode == 0, made.output
+    status = do(home, "status", stack=STACK)
+    unchanged = seen(home, do(home, "up", "--yes", stack=STACK))
+    audited = do(home, "audit", "--format", "json", stack=STACK)
+    drifted = do(home, "drift", "--format", "json", stack=STACK)
+    ended = do(home, "destroy", "--yes", stack=STACK)
+    Rehearsal(home).wait_until_idle()
+    return Life(made, status, unchanged, audited, drifted, seen(home, ended))
+
+
+def test_the_gate_ran_on_nodes_of_the_validated_partition(lived: Life) -> None:
+    result = json.loads(max(lived.made.results).read_text())
+    assert result["verdict"] == "PASS"
+    assert {rank["host"].rpartition("-")[0] for rank in result["cluster"]["ranks"]} == {"p4d"}
+
+
+def test_status_shows_the_nodes_that_run(lived: Life) -> None:
+    assert lived.status.returncode == 0, lived.status.stderr
+    assert "p4d-1: ready" in lived.status.stdout
+
+
+def test_an_unchanged_up_changes_nothing_and_trains_nothing(lived: Life) -> None:
+    assert lived.unchanged.done.returncode == 0, lived.unchanged.output
+    assert lived.unchanged.results == lived.made.results
+    assert lived.unchanged.resources == lived.made.resources
+
+
+def test_no_rule_is_broken_and_nothing_has_drifted(lived: Life) -> None:
+    outcomes = json.loads(lived.audited.stdout)["outcomes"]
+    assert {one["result"] for one in outcomes} == {"pass", "not-applicable"}
+    assert lived.drifted.returncode == 0, lived.drifted.stdout
+
+
+def test_destroy_leaves_no_resource_and_no_process(lived: Life) -> None:
+    assert lived.destroyed.done.returncode == 0, lived.destroyed.output
+    assert lived.destroyed.resources == NOTHING
+    assert lived.destroyed.processes == []
