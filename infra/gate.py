@@ -1,6 +1,7 @@
 """The validations in the engine's state: which ones the last `up` waited for, when, and their results."""
 
 import datetime
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,6 +12,7 @@ Resource = Mapping[str, Any]
 State = Literal["passed", "failed", "running"]
 
 POOL_LABEL = "trainstack.dev/pool"  # of nodes; components/kubernetes/accelerators.py
+_OF_JOB = re.compile(r"\bjob \S+(?: failed\.|:) .*?\b(FAIL|ERROR|INCONCLUSIVE|SKIPPED)\b")
 _JOB, _COMPONENT = "kubernetes:batch/v1:Job", "trainstack:index:SmokeTest"
 
 
@@ -74,8 +76,14 @@ def lines(found: Sequence[Gate], wanted: Iterable[str]) -> Iterator[str]:
 
 def undecided(errors: Iterable[str]) -> bool:
     """Return whether validations closed the gate, by an engine's errors, and all of them are INCONCLUSIVE."""
-    verdicts = {found.verdict for text in errors for found in records(text)}
+    verdicts = {verdict for text in errors for verdict in _verdicts(text)}
     return verdicts == {"INCONCLUSIVE"}
+
+
+def _verdicts(text: str) -> Iterator[str]:
+    """Verdicts of watchers, and of jobs without a cluster (components/jobs/gate_provider.py)."""
+    yield from (found.verdict for found in records(text))
+    yield from _OF_JOB.findall(text)
 
 
 def why(errors: Sequence[str]) -> str:

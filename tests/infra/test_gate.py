@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from infra.gate import gates, lines, undecided
 from smoke_training.verdict_record import VerdictRecord
 
@@ -74,6 +76,23 @@ def test_it_is_open_when_every_pool_of_the_spec_has_passed() -> None:
     assert shown[-1] == closed and SLOW.message in shown[1]
     assert list(lines(gates(passed), ["a100", "h100"]))[1:] == ["validation none of pool h100 yet", closed]
     assert list(lines([], [])) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (
+            "GateClosedError: job smoke-1 failed. INCONCLUSIVE straggler undecided. All of it is in s3://b/r",
+            True,
+        ),
+        ("job smoke-1 failed. AlgorithmError: INCONCLUSIVE straggler undecided, FAIL is a word", True),
+        ("GateClosedError: job smoke-1: INCONCLUSIVE straggler undecided. The gate opens for PASS.", True),
+        ("GateClosedError: job smoke-1 failed. FAIL straggler rank 1. All of it is in s3://b/r", False),
+        ("GateClosedError: job smoke-1 stopped. MaxRuntimeExceeded", False),
+    ],
+)
+def test_a_job_without_a_cluster_is_undecided_by_its_headline(error: str, expected: bool) -> None:
+    assert undecided([error]) is expected
 
 
 def test_only_inconclusive_verdicts_are_undecided() -> None:

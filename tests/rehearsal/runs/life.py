@@ -161,7 +161,7 @@ def decided(home: Path, *more: str, stack: str = STACK) -> tuple[Seen, str]:
     for _ in range(_TRIES):
         found = seen(home, do(home, "up", "--yes", *more, stack=stack))
         status = do(home, "status", stack=stack).stdout
-        if "INCONCLUSIVE" not in status:
+        if found.done.returncode == 0 or ": FAIL " in status or "INCONCLUSIVE" not in found.output:
             break
     return found, status
 
