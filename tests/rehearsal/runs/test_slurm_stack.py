@@ -1,9 +1,10 @@
 """A large stack on AWS Parallel Computing Service, from `up` to `destroy`; a real Slurm runs its gate."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ class Life:
     """One life of the stack."""
 
     made: Seen
+    result: Mapping[str, Any]
     status: Done
     unchanged: Seen
     audited: Done
@@ -42,19 +44,19 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
 def _live(home: Path) -> Life:
     made, _ = life.decided(home, stack=STACK)
     assert made.done.returncode == 0, made.output
+    result = json.loads(max(made.results).read_text())
     status = do(home, "status", stack=STACK)
     unchanged = seen(home, do(home, "up", "--yes", stack=STACK))
     audited = do(home, "audit", "--format", "json", stack=STACK)
     drifted = do(home, "drift", "--format", "json", stack=STACK)
     ended = do(home, "destroy", "--yes", stack=STACK)
     Rehearsal(home).wait_until_idle()
-    return Life(made, status, unchanged, audited, drifted, seen(home, ended))
+    return Life(made, result, status, unchanged, audited, drifted, seen(home, ended))
 
 
 def test_the_gate_ran_on_nodes_of_the_validated_partition(lived: Life) -> None:
-    result = json.loads(max(lived.made.results).read_text())
-    assert result["verdict"] == "PASS"
-    assert {rank["host"].rpartition("-")[0] for rank in result["cluster"]["ranks"]} == {"p4d"}
+    assert lived.result["verdict"] == "PASS"
+    assert {rank["host"].rpartition("-")[0] for rank in lived.result["cluster"]["ranks"]} == {"p4d"}
 
 
 def test_status_shows_the_nodes_that_run(lived: Life) -> None:
