@@ -90,3 +90,11 @@ def test_commands_for_a_cluster_or_jobs_name_the_login_node_instead(words: tuple
         run(*words, "-s", STACK)
     assert caught.value.codes == (("stack-is-slurm", "stack"),)
     assert f"trainstack status -s {STACK}" in caught.value.problems[0].fix
+
+
+@pytest.mark.parametrize("stack", [STACK, "small-aws"])
+def test_a_fault_of_ranks_in_pods_is_refused_where_a_job_validates(stack: str) -> None:
+    with pytest.raises(UserError) as refused:
+        run("up", "-s", stack, "--rehearse", "--yes", "--fault", "smoke:slow-rank=1")
+    (problem,) = refused.value.problems
+    assert (problem.path, problem.code) == ("--fault", "fault-needs-cluster")

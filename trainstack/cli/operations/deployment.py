@@ -162,8 +162,18 @@ def open_deployment(
         parsed = rehearsal_faults.Faults()
     else:
         parsed = rehearsal_faults.parse(faults, scenario)
+        _refuse_without_pods(parsed, loaded.spec)
         homes.of_checkout().choose(kinds.cluster, kinds.provider)
     engine, rehearsal = open_engine(stack, rehearse=rehearse, packs=packs)
     return DeploySession(
         name=stack, engine=engine, spec=loaded.spec, rehearsal=rehearsal, faults=parsed, loaded=loaded
     )
+
+
+def _refuse_without_pods(faults: rehearsal_faults.Faults, spec: stackspec.StackSpec) -> None:
+    """Raise UserError for a slow rank where no pod validates: it would have no effect."""
+    if faults.smoke is not None and not spec.layout.has_cluster:
+        rule = f"slows a rank in a pod, and the profile {spec.layout.profile} validates by other jobs"
+        fix = "Leave it out, or rehearse a stack with a cluster."
+        given = f"smoke:slow-rank={faults.smoke.slow_rank}"
+        raise UserError([Problem("--fault", given, rule, fix, code="fault-needs-cluster")])

@@ -53,8 +53,8 @@ def of_deployment(
         return
     print_findings(console, outcome)
     found = {key: output.value for key, output in engine.outputs().items()}
-    of_jobs = job_outputs.is_of_jobs(found)
-    fields = list(_rows(found)(loaded, found, rehearsal, verbose=verbose))
+    rows = _rows(found)
+    fields = list(rows(loaded, found, rehearsal, verbose=verbose))
     stack = loaded.spec.name
     where = "rehearsed in the emulated clouds" if rehearsal else "deployed"
     done = f"[bold green]Stack {stack} is {where}[/] in {outcome.seconds:.0f} s: {counts(outcome)}"
@@ -62,7 +62,7 @@ def of_deployment(
     if rehearsal:
         fields += _times(rehearsal, engine.project, stack, verbose=verbose)
     print_fields([(f"  {name}", text) for name, text in fields], width=17)
-    _next_steps(console, stack, rehearsal, of_jobs=of_jobs)
+    _next_steps(console, stack, rehearsal, in_pods=rows is _cluster_fields)
 
 
 def _rows(found: Mapping[str, Any]) -> Callable[..., Iterator[tuple[str, str]]]:
@@ -218,10 +218,11 @@ def _times(rehearsal: Rehearsal, project: str, stack: str, *, verbose: bool) -> 
         yield "not counted", f"{len(expected.unknown)} kinds of resources without a known duration: {names}"
 
 
-def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None, *, of_jobs: bool) -> None:
+def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None, *, in_pods: bool) -> None:
+    """Commands to run now; faults of the validation are of ranks in pods."""
     flag = " --rehearse" if rehearsal else ""
     steps = [f"trainstack status -s {stack}{flag}", f"trainstack destroy -s {stack}{flag} --yes"]
-    if rehearsal and not of_jobs:
+    if rehearsal and in_pods:
         steps[0] = f"trainstack up -s {stack} --rehearse --yes --fault smoke:slow-rank=1"
     where = "commands are in .venv/bin; " if CHECKOUT else ""
     console.print(f"[bold]Next[/]  ({where}`up --verbose` shows more)")
