@@ -50,6 +50,7 @@ _NOT_READ = (
 )
 UNREPORTED = {
     **dict.fromkeys(_NOT_READ, _PLAIN),
+    "aws:cloudcontrol/resource:Resource": "groups of PCS are not read from an account; audit a state",
     "kubernetes:": "an account of AWS does not report objects in its clusters; audit a state, or a cluster",
     "aws:": "resources of this type are not read from an account",
 }
