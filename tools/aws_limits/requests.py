@@ -59,15 +59,15 @@ def whole(pattern: str) -> str | None:
         return None
     if judge.search("") and judge.search("é!\n ~"):
         return None
-    signal.signal(signal.SIGALRM, _late)
+    signal.signal(signal.SIGVTALRM, _late)
     try:
-        signal.setitimer(signal.ITIMER_REAL, _LIMIT_S)
+        signal.setitimer(signal.ITIMER_VIRTUAL, _LIMIT_S)
         for one in ("a", "a-", "1", "/a", "arn:aws:a", "."):
             judge.search(one * (_SIZE // len(one)) + "!")
     except TimeoutError:
         return None
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     return found
 
 

@@ -12,6 +12,7 @@ from infra.errors import UserError
 from infra.outputs.jobs import ValidationJob
 from infra.outputs.slurm import PartitionOutputs, SlurmOutputs
 from tests.trainstack.cli.command import run, run_json
+from trainstack.cli.jobs import opened
 from trainstack.cli.operations import session
 
 STACK = "large-slurm-aws"
@@ -38,7 +39,8 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, Any]], None
             outputs=lambda: {"trainstack": SimpleNamespace(value=record, secret=False)},
             resources=lambda: [{"custom": True, "type": "aws:s3/bucket:Bucket", "urn": "urn:b"}],
         )
-        monkeypatch.setattr(session, "open_engine", lambda *_, **__: (engine, None))
+        for module in (session, opened):
+            monkeypatch.setattr(module, "open_engine", lambda *_, **__: (engine, None))
 
     put(SYSTEM.model_dump(mode="json"))
     return put
