@@ -1,9 +1,10 @@
-"""Calls of an engine that wait for their end: functions of Lambda, associations of Systems Manager.
+"""Functions of Lambda that an engine calls and waits for; associations and documents of Systems Manager.
 
 Source: hashicorp/terraform-provider-aws internal/service/lambda/invocation.go (buildInput: the action and the
 input before, under `terraform_key`, where the scope is CRUD; invoke: a FunctionError fails the operation;
 resourceInvocationDelete: no call where the scope is CREATE_ONLY), internal/service/ssm/association.go
-(waitAssociationCreated with wait_for_success_timeout_seconds). The services of a home run while an
+(waitAssociationCreated with wait_for_success_timeout_seconds) and document.go (its update, but
+for permissions and tags, makes a version that becomes the default). The services of a home run while an
 engine works; without them, as without a daemon, no function is called.
 """
 
@@ -16,10 +17,12 @@ from urllib.parse import quote
 from rehearsal import service_ports
 from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks
-from rehearsal.core.model import Properties, RefusalError
+from rehearsal.core.model import Properties, Record, RefusalError
 from rehearsal.isolation import OPERATOR_KEY
 
 _LONGEST_S = 930.0  # the longest that a function may run, and its start
+_VERSIONS = ("latestVersion", "defaultVersion", "documentVersion")
+_BESIDES = ("permissions", "tags")
 
 
 def _called(site: Site, action: str, old: Properties | None, new: Properties) -> Properties:
@@ -94,7 +97,16 @@ def _ask(site: Site, operation: str, content: Mapping[str, Any]) -> Mapping[str,
     return found
 
 
+def _next_version(_: Site, document: Record, inputs: Properties) -> Properties:
+    was, now = ({k: v for k, v in x.items() if k not in _BESIDES} for x in (document.inputs, inputs))
+    if was == now:
+        return {}
+    newest = str(int(document.outputs.get("latestVersion", 1)) + 1)
+    return dict.fromkeys(_VERSIONS, newest)
+
+
 HOOKS: Mapping[str, Hooks[Site]] = {
     "lambda/invocation:Invocation": Hooks(calls=_called),
     "ssm/association:Association": Hooks(calls=_associated),
+    "ssm/document:Document": Hooks(updated=_next_version, volatile=_VERSIONS),
 }
