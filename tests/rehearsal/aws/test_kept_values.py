@@ -50,7 +50,7 @@ def test_rules_that_are_no_longer_stated_stay(aws: Driver) -> None:
 
 def test_a_document_of_systems_manager_gets_a_new_default_version_by_each_content(aws: Driver) -> None:
     content = '{"schemaVersion": "2.2", "mainSteps": []}'
-    given = {"name": "load", "documentType": "Command", "content": content}
+    given: dict[str, Any] = {"name": "load", "documentType": "Command", "content": content}
     made = aws.create("ssm/document:Document", "load", **given)
     assert (made["latestVersion"], made["defaultVersion"], made["status"]) == ("1", "1", "Active")
     aws.create("ssm/association:Association", "now", name=made["name"], documentVersion=made["latestVersion"])
