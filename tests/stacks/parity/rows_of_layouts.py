@@ -11,21 +11,18 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "pool of two teams": dict.fromkeys(BOTH, _OF_TWO_TEAMS)
 }
 
+_TEAMS, _TEAMS_SEEN = both(
+    "pool of two teams",
+    "layout.pools[].teams",
+    ["Research", "Vision", "Applied ML"],
+    r"^\+ LocalQueue .*team-applied-ml-a100",
+)
 COMMON: dict[str, dict[str, Outcome]] = {
+    _TEAMS: _TEAMS_SEEN,
     "budget.over_budget": {
         cloud: Refused("budget.over_budget", "stop", "budget.over_budget", r"teams\[\]\.over_budget")
         for cloud in ("aws", "gcp")
     },
-    **dict(
-        [
-            both(
-                "pool of two teams",
-                "layout.pools[].teams",
-                ["Research", "Vision", "Applied ML"],
-                r"^\+ LocalQueue .*team-applied-ml-a100",
-            )
-        ]
-    ),
     "tracking": {
         cloud: Refused("tracking", None, "tracking", "^Add it: The MLflow server") for cloud in ("aws", "gcp")
     },
