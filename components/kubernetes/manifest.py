@@ -1,5 +1,6 @@
 """A Kubernetes object of a kind that the SDK does not type."""
 
+import functools
 import importlib.metadata
 from collections.abc import Mapping
 from typing import Any
@@ -15,10 +16,16 @@ class Manifest(pulumi.CustomResource):
     """
 
     def __init__(self, name: str, body: Mapping[str, Any], opts: pulumi.ResourceOptions) -> None:
-        sdk = pulumi.ResourceOptions(version=importlib.metadata.version("pulumi-kubernetes"))
+        sdk = pulumi.ResourceOptions(version=_version())
         super().__init__(
             f"kubernetes:{body['apiVersion']}:{body['kind']}",
             name,
             dict(body),
             pulumi.ResourceOptions.merge(opts, sdk),
         )
+
+
+@functools.cache
+def _version() -> str:
+    """The SDK's; each look reads and parses a file."""
+    return importlib.metadata.version("pulumi-kubernetes")

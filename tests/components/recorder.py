@@ -8,8 +8,10 @@ from typing import Any
 from unittest import mock
 
 import pulumi
-from pulumi.runtime import MockCallArgs, MockResourceArgs, Mocks, resource, set_mocks
+from google.protobuf.struct_pb2 import Struct
+from pulumi.runtime import MockCallArgs, MockResourceArgs, Mocks, mocks, resource, rpc, set_mocks
 from pulumi.runtime.proto.source_pb2 import StackTrace
+from pulumi.runtime.sync_await import _sync_await
 
 from stacks import sdk
 
@@ -127,8 +129,38 @@ def until_settled(program: Callable[[], object]) -> None:
     threads, a stack is composed in a sixth less.
     """
     wait: Any = pulumi.runtime.test  # Pulumi leaves it untyped
-    with mock.patch.object(asyncio.BaseEventLoop, "run_in_executor", _at_once):
+    with (
+        mock.patch.object(asyncio.BaseEventLoop, "run_in_executor", _at_once),
+        mock.patch.object(mocks, "rpc", _Rpc),
+        mock.patch.object(mocks, "_sync_await", _waited),
+    ):
         wait(program)()
+
+
+class _Rpc:
+    """The SDK's module as its recorder uses it; answers of plain values are written without an event loop."""
+
+    deserialize_properties = staticmethod(rpc.deserialize_properties)
+
+    @staticmethod
+    def serialize_properties(values: dict[str, Any], dependencies: dict[str, Any]) -> object:
+        if not _plain(values):
+            return rpc.serialize_properties(values, dependencies)
+        answer = Struct()
+        answer.update({name: value for name, value in values.items() if value is not None})
+        return answer
+
+
+def _plain(value: object) -> bool:
+    if type(value) is dict:
+        return all(type(name) is str and _plain(item) for name, item in value.items())
+    if type(value) is list:
+        return all(map(_plain, value))
+    return value is None or type(value) in (str, int, float, bool)
+
+
+def _waited(coming: Any) -> object:
+    return coming if isinstance(coming, Struct) else _sync_await(coming)
 
 
 def _at_once(loop: asyncio.AbstractEventLoop, _pool: object, ask: Callable[..., Any], *args: Any) -> Any:
