@@ -1,4 +1,7 @@
-"""Objects of Kueue, and names of runtimes and networks, of a stack from its spec alone: those of `up`."""
+"""Objects of Kueue, and names of runtimes and networks, of a stack from its spec alone: those of `up`.
+
+As in `stacks`, only the SDKs of the stack's own cloud are imported.
+"""
 
 from collections.abc import Sequence
 
@@ -15,9 +18,6 @@ from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout
 from infra.stackspec.rules.gcp.gpu_networks import fast_pools
 from infra.stackspec.several.derived import workers
-from stacks.clouds.aws import pools as aws_pools
-from stacks.clouds.gcp import pools as gcp_pools
-from stacks.clouds.gcp.gpu_networks import pod_networks
 from stacks.clusters import WorkerStack
 from stacks.layouts.cluster import gate, gpu_offers, of_one_machine, team
 from stacks.layouts.manager import clusters
@@ -53,6 +53,8 @@ def network_names(spec: StackSpec) -> set[str]:
     """Networks that pods of runs name in the stack's cluster."""
     match spec.layout, spec.on:
         case ClusterLayout() as layout, GcpSpec() as google:
+            from stacks.clouds.gcp.gpu_networks import pod_networks  # noqa: PLC0415 - seconds of its SDK
+
             found = pod_networks(fast_pools(layout, google), google.first_rdma_zone)
             return {name for names in found.values() for name in names}
     return set()
@@ -65,10 +67,15 @@ def node_pools(spec: StackSpec) -> dict[str, NodePool]:
             of_each = [node_pools(one) for one in workers(spec, large).values()]
             return {name: pool for pools in of_each for name, pool in pools.items()}
         case ClusterLayout() as layout, AwsSpec() as on:
+            from stacks.clouds.aws import pools as aws_pools  # noqa: PLC0415 - seconds of its SDK
+
             return {
                 pool.name: aws_pools.pool_record(pool, on, {}, region=spec.region) for pool in layout.pools
             }
         case ClusterLayout() as layout, GcpSpec() as google:
+            from stacks.clouds.gcp import pools as gcp_pools  # noqa: PLC0415 - seconds of its SDK
+            from stacks.clouds.gcp.gpu_networks import pod_networks  # noqa: PLC0415
+
             names = pod_networks(fast_pools(layout, google), google.first_rdma_zone)
             return {
                 pool.name: gcp_pools.pool_record(

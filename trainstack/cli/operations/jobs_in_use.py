@@ -24,7 +24,6 @@ from infra.stackspec import StackSpec
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import real_cluster
 from rehearsal.realcluster.real_provider import admin_kubeconfig
-from stacks.queues import network_names, queue_objects, runtime_names
 from trainstack.cli.operations.job_service import job_service
 from trainstack.collect.object_lists import ListRefusedError, listed
 from trainstack.plans.draining import Draining, resume
@@ -231,6 +230,8 @@ def _found(
     cluster = _connected(exported, rehearsal, until)
     if cluster is None:
         return JobsInUse()
+    from stacks.queues import network_names, queue_objects, runtime_names  # noqa: PLC0415 - seconds of SDKs
+
     wanted: Sequence[Any] = queue_objects(spec) if spec else ()
     state = read(cluster, None)
     removed = removal(state, wanted)
