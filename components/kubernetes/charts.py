@@ -51,7 +51,7 @@ def release(
     opts: pulumi.ResourceOptions,
     *,
     skip_crds: bool | None = None,
-) -> helm.v3.Release:
+) -> "helm.v3.Release":  # in quotes: commands read the pins, without the SDK's modules
     """Install the pinned chart with key `chart` as the Helm release `chart`; its namespace must exist.
 
     With `skip_crds` the definitions in its folder `crds` are left out: `definitions` installs them.

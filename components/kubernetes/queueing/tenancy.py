@@ -179,7 +179,7 @@ def _kept(teams: int) -> dict[str, str]:
 
 def _bounds(
     name: str, namespace: pulumi.Input[str], teams: int, opts: pulumi.ResourceOptions
-) -> list[core.v1.ResourceQuota]:
+) -> "list[core.v1.ResourceQuota]":  # in quotes: commands read constants here, without the SDK's half second
     """Quotas of pods with a priority of the system or rules about pods of other namespaces, and of objects.
 
     Such rules bind the scheduler: a pod that wants no other beside it in a zone keeps all others out of it.
