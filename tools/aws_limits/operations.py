@@ -38,13 +38,46 @@ _SERVICES = {
     "transcribe": ("transcribe",),
     "vpc": ("ec2",),
 }
-# Types whose names do not end with the operation's.
+# Types whose names do not end with the operation's, or that take few of its members.
 _NAMED = {
     "cloudwatch/logGroup:LogGroup": ("logs", "CreateLogGroup"),
     "fsx/windowsFileSystem:WindowsFileSystem": ("fsx", "CreateFileSystem"),
     "glue/catalogDatabase:CatalogDatabase": ("glue", "CreateDatabase"),
     "glue/catalogTable:CatalogTable": ("glue", "CreateTable"),
     "msk/configuration:Configuration": ("kafka", "CreateConfiguration"),
+    "appautoscaling/policy:Policy": ("application-autoscaling", "PutScalingPolicy"),
+    "appautoscaling/target:Target": ("application-autoscaling", "RegisterScalableTarget"),
+    "autoscaling/policy:Policy": ("autoscaling", "PutScalingPolicy"),
+    "autoscaling/schedule:Schedule": ("autoscaling", "PutScheduledUpdateGroupAction"),
+    "cfg/rule:Rule": ("config", "PutConfigRule"),
+    "cloudwatch/eventRule:EventRule": ("events", "PutRule"),
+    "cloudwatch/logMetricFilter:LogMetricFilter": ("logs", "PutMetricFilter"),
+    "cloudwatch/logSubscriptionFilter:LogSubscriptionFilter": ("logs", "PutSubscriptionFilter"),
+    "directoryservice/directory:Directory": ("ds", "CreateDirectory"),
+    "docdb/cluster:Cluster": ("docdb", "CreateDBCluster"),
+    "docdb/clusterInstance:ClusterInstance": ("docdb", "CreateDBInstance"),
+    "ec2/instance:Instance": ("ec2", "RunInstances"),
+    "ec2/networkAclRule:NetworkAclRule": ("ec2", "CreateNetworkAclEntry"),
+    "eks/nodeGroup:NodeGroup": ("eks", "CreateNodegroup"),
+    "elasticache/cluster:Cluster": ("elasticache", "CreateCacheCluster"),
+    "emr/cluster:Cluster": ("emr", "RunJobFlow"),
+    "neptune/cluster:Cluster": ("neptune", "CreateDBCluster"),
+    "neptune/clusterInstance:ClusterInstance": ("neptune", "CreateDBInstance"),
+    "opensearch/serverlessCollection:ServerlessCollection": ("opensearchserverless", "CreateCollection"),
+    "opensearch/serverlessSecurityPolicy:ServerlessSecurityPolicy": (
+        "opensearchserverless",
+        "CreateSecurityPolicy",
+    ),
+    "opensearch/serverlessAccessPolicy:ServerlessAccessPolicy": (
+        "opensearchserverless",
+        "CreateAccessPolicy",
+    ),
+    "rds/cluster:Cluster": ("rds", "CreateDBCluster"),
+    "rds/clusterInstance:ClusterInstance": ("rds", "CreateDBInstance"),
+    "rds/eventSubscription:EventSubscription": ("rds", "CreateEventSubscription"),
+    "rds/instance:Instance": ("rds", "CreateDBInstance"),
+    "rds/proxy:Proxy": ("rds", "CreateDBProxy"),
+    "sns/topicSubscription:TopicSubscription": ("sns", "Subscribe"),
 }
 # Members that no property has: tokens of requests, and tags, which rules of their own judge.
 _ASIDE = re.compile(
@@ -106,11 +139,6 @@ def _candidates(token: str) -> Iterator[tuple[Operation, bool]]:
     """Operations that a type's name fits, with whether it is the same name."""
     module, _, kind = token.partition(":")[0].partition("/")
     module, kind = plain(module), plain(kind)
-    if token in _NAMED:
-        found = _operation(*_NAMED[token])
-        if found:
-            yield found, True
-        return
     named = [_services()[module]] if module in _services() else []
     named += [one for one in _SERVICES.get(module, ()) if one not in named]
     for service in named:
@@ -153,6 +181,8 @@ def matched(operation: Operation, inputs: Mapping[str, Any]) -> dict[str, str]:
 
 def creating(token: str, inputs: Mapping[str, Any]) -> Operation | None:
     """The operation that creates a type with these inputs, or None where none is sure."""
+    if token in _NAMED:
+        return _operation(*_NAMED[token])
     best: tuple[tuple[bool, bool, float], Operation] | None = None
     others = {name for name in inputs if name not in ("region", "tags", "namePrefix")}
     for operation, same in _candidates(token):

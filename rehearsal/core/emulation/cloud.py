@@ -10,7 +10,7 @@ from rehearsal.core.emulation.columns import covers
 from rehearsal.core.emulation.differences import PropertyDifference, StateComparison, given_still
 from rehearsal.core.emulation.generic import Forms, plausible
 from rehearsal.core.emulation.import_ids import imported
-from rehearsal.core.emulation.naming import auto_name, was_automatic
+from rehearsal.core.emulation.naming import named, was_automatic
 from rehearsal.core.emulation.refusals import (
     keep_name,
     refuse_duplicate,
@@ -124,19 +124,19 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
             return inputs, judged(call, self.version, [unknown_type(self.package, self.version, call.type)])
         row = self._row(call)
         field = schema.inputs.get(row.name)
-        if field is not None and not field.required:
-            try:
-                name = auto_name(row, call.name, call.random_seed, old, inputs)
-            except ValueError as error:
-                return inputs, [CheckFailure(row.name, f"could not make instance of '{call.type}': {error}")]
-            inputs.update({} if name is None else {row.name: name})
+        if field and not field.required and (unnamed := named(row, call, old, inputs)):
+            return inputs, [unnamed]
         failures = judged(call, self.version, validate(schema, inputs)) or self.misplaced(call, row, inputs)
         if not failures:
-            broken = self.book.broken_alone(call.type, inputs)
             failures = [
-                CheckFailure(violation.path, reason(rule.id, violation)) for rule, violation in broken
+                CheckFailure(violation.path, reason(rule.id, violation))
+                for rule, violation in self.book.broken_alone(call.type, inputs)
+                if not (rule.general and self._emulated(at(inputs, violation.path)))
             ]
         return inputs, failures
+
+    def _emulated(self, value: Any) -> bool:  # an id of the emulation, whose form is not the service's
+        return isinstance(value, str) and bool(self._state.issued(value))
 
     def diff(
         self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties

@@ -4,7 +4,7 @@ import re
 
 from rehearsal.core.emulation.table import Row
 from rehearsal.core.emulation.templates import draw
-from rehearsal.core.model import Properties
+from rehearsal.core.model import Call, CheckFailure, Properties
 from rehearsal.core.properties import at
 
 # How many random characters follow the logical name; the real providers use seven.
@@ -33,6 +33,23 @@ def auto_name(row: Row, logical: str, seed: bytes, old: Properties | None, new: 
     if isinstance(before, str) and _is_drawn(start if isinstance(given, str) else "", before):
         return before
     return start + draw(seed.hex() or start, _SUFFIX)
+
+
+def named(row: Row, call: Call, old: Properties | None, inputs: Properties) -> CheckFailure | None:
+    """Give inputs an automatic name where they have none; returns the failure of the name, or None.
+
+    A name beside the prefix of one is refused, as by all 77 types of the AWS provider v5.100.0 with both
+    (`ConflictsWith`) and by `google_compute_instance_template`.
+    """
+    prefix = next((one for one in (f"{row.name}Prefix", "namePrefix") if inputs.get(one)), None)
+    if prefix and inputs.get(row.name):
+        return CheckFailure(row.name, f"conflicts with {prefix}")
+    try:
+        name = auto_name(row, call.name, call.random_seed, old, inputs)
+    except ValueError as error:
+        return CheckFailure(row.name, f"could not make instance of '{call.type}': {error}")
+    inputs.update({} if name is None else {row.name: name})
+    return None
 
 
 def was_automatic(name: str) -> bool:

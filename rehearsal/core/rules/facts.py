@@ -7,9 +7,11 @@ that no pattern describes. `blank`: an empty text is accepted besides.
 """
 
 import difflib
+import functools
 import ipaddress
 import json
 import re
+import zoneinfo
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -112,6 +114,9 @@ def _form(value: Any, form: str) -> str | None:
             ipaddress.ip_address(value)
         elif kind == "integer":
             int(value)
+        elif kind == "zone":
+            if _zones() and value not in _zones():
+                raise ValueError
         elif kind in _SHAPES:
             if not re.fullmatch(_SHAPES[kind], value):
                 raise ValueError
@@ -120,6 +125,12 @@ def _form(value: Any, form: str) -> str | None:
     except ValueError:
         return f"{value} is not {_FORMS[kind].format(*bounds)}"
     return None
+
+
+@functools.cache
+def _zones() -> frozenset[str]:
+    """The zones of the machine's database; empty where it has none."""
+    return frozenset(zoneinfo.available_timezones())
 
 
 def _network(value: str, kind: str, bounds: list[str]) -> None:
@@ -152,6 +163,7 @@ _FORMS = {
     "time": "a time such as 2026-01-01T00:00:00Z",
     "url": "a URL",
     "week": "a window of a week (ddd:hh24:mi-ddd:hh24:mi)",
+    "zone": "a time zone of IANA's database, such as Europe/Berlin",
     "rotation": "a number of seconds with the unit s, at least 86400s",
     "cidr": "a range of addresses such as 10.0.0.0/20",
     "network": "a range of addresses with a prefix of {} to {} bits and no bits after it",

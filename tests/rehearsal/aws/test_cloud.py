@@ -258,3 +258,19 @@ def test_a_key_for_no_variables_differs_in_each_preview(
     function = {"role": role["arn"], "runtime": "python3.13", "handler": "main.run", **given}
     aws.create("lambda/function:Function", "clean", **function)
     assert set(aws.diff("clean", **function).changed) == differs
+
+
+def test_a_name_beside_its_prefix_is_refused_on_preview(aws: Driver) -> None:
+    assert aws.check("sns/topic:Topic", name="a", namePrefix="b") == {"name": "conflicts with namePrefix"}
+    assert aws.check("sns/topic:Topic", namePrefix="b") == {}
+    assert "identifier" in aws.check("rds/instance:Instance", identifier="a", identifierPrefix="b")
+
+
+def test_an_id_of_the_emulation_has_its_own_form(aws: Driver) -> None:
+    # Facts of types without a table are about the ids of the service: svc-0123456789abcdef0.
+    token = "vpclattice/serviceNetworkServiceAssociation:ServiceNetworkServiceAssociation"
+    service = aws.create("vpclattice/service:Service", "svc", name="models")
+    network = aws.create("vpclattice/serviceNetwork:ServiceNetwork", "sn", name="models")
+    given = {"serviceIdentifier": service["id"], "serviceNetworkIdentifier": network["id"]}
+    assert aws.check(token, **given) == {}
+    assert list(aws.check(token, **{**given, "serviceIdentifier": "svc-1"})) == ["serviceIdentifier"]

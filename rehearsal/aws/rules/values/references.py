@@ -33,6 +33,7 @@ _PREFIXES = {
     "vpcPeeringConnectionId": "pcx",
 }
 _IMAGES = ("aws:ec2/launchTemplate:LaunchTemplate", "aws:ec2/launchConfiguration:LaunchConfiguration")
+_ZONES = ("availabilityZone", "availabilityZones", "availabilityZoneName")
 # What a program may name as it likes.
 _FREE = frozenset({"tags", "tagsAll", "variables", "parameters", "requestParameters", "__defaults"})
 _POLICIES = {
@@ -83,6 +84,23 @@ def image_id(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
         given = isinstance(value, str) and value and not value.startswith(_PARAMETER)
         if given and not _is_id(value, "ami") and not site.exists(value):
             yield _no_id(path, value, "ami")
+
+
+@BOOK.rule_around(
+    "AWS-REF-004",
+    EVERY,
+    source="EC2 user guide, Regions and Zones: a zone is named by its region and a letter, or a place",
+)
+def zone_of_the_region(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
+    """A property that takes the name of a zone has one of the region of the request."""
+    for path, name, value in _named(inputs):
+        if name in _ZONES and site.region and not value.startswith(site.region):
+            yield Violation(
+                path,
+                f"{value} is no zone of {site.region}",
+                f"Use a zone such as {site.region}a.",
+                "InvalidParameterValue",
+            )
 
 
 def _is_id(value: str, prefix: str) -> bool:

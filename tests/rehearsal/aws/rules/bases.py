@@ -113,6 +113,13 @@ BASES: dict[str, dict[str, Any]] = {
     },
     "ecs/service:Service": {"name": "web", "launchType": "EC2"},
     "ecr/repository:Repository": {"name": "team/web"},
+    "elasticache/replicationGroup:ReplicationGroup": {
+        "replicationGroupId": "cache",
+        "description": "cache",
+        "nodeType": "cache.t4g.small",
+        "engine": "redis",
+        "numCacheClusters": 2,
+    },
     "elasticache/cluster:Cluster": {"clusterId": "c", "engine": "redis", "nodeType": "cache.t4g.micro"},
     "lambda/function:Function": {
         "name": "f",

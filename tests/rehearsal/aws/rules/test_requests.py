@@ -11,7 +11,7 @@ from rehearsal.core.model import Properties
 from rehearsal.core.rules.facts import of_values
 from rehearsal.core.sdk_types import describe
 from tests.rehearsal.gcp.rules.test_provider import nested
-from tools.aws_limits import operations, requests
+from tools.aws_limits import documented, operations, requests
 
 
 def operation(token: str) -> str:
@@ -35,6 +35,7 @@ def operation(token: str) -> str:
         ("dynamodb/tableItem:TableItem", ""),
         ("iam/rolePolicyAttachment:RolePolicyAttachment", ""),
         ("ec2/tag:Tag", ""),
+        ("rds/instance:Instance", "rds CreateDBInstance"),
     ],
 )
 def test_a_type_has_the_operation_that_creates_it(token: str, expected: str) -> None:
@@ -70,6 +71,28 @@ def test_a_pattern_is_whole_only_where_it_makes_no_sense_else(pattern: str, foun
     assert requests.whole(pattern) == found
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("<p>The type.</p> <p>Valid Values: <code>a | b</code> </p>", {"a", "b"}),
+        ("The valid values are <code>a</code>, <code>b</code>, and <code>c</code>.</p>", {"a", "b", "c"}),
+        (
+            "Valid Values:</p> <ul> <li> <p>One - <code>a | b</code> </p> </li>"
+            " <li> <p> <code>c</code> (new)</p> </li> </ul>",
+            {"a", "b", "c"},
+        ),
+        ("<p>For spread, valid values are <code>a</code> and <code>b</code>.</p>", set()),
+        ("<p>Valid values: <code>a</code>.</p> <p>Valid values: <code>b</code>.</p>", set()),
+        ("<p>A comma-separated list. The valid values are <code>a</code> and <code>b</code>.</p>", set()),
+        ("<p>Valid values: <code>m1.small</code> and <code>m1.large</code>.</p>", set()),
+        ("<p>Valid values depend on the type: <code>a</code>.</p>", set()),
+    ],
+)
+def test_a_list_in_a_documentation_is_of_all_values(text: str, found: set[str]) -> None:
+    assert documented.listed("type", text) == found
+    assert documented.listed("engine", text) == set()
+
+
 def of_request(token: str, inputs: Properties) -> list[str]:
     check = BOOK.rules[f"AWS-REQUEST-{token.partition(':')[0]}"].alone
     assert check is not None
@@ -83,6 +106,13 @@ def of_request(token: str, inputs: Properties) -> list[str]:
         ("codepipeline/pipeline:Pipeline", {"name": "my pipe"}, {"name": "my@pipe"}),
         ("sagemaker/space:Space", {"spaceName": "my space"}, {"spaceName": "my-space"}),
         ("iam/user:User", {"path": "team"}, {"path": "/team/"}),
+        ("rds/instance:Instance", {"storageType": "gp4"}, {"storageType": "gp3"}),
+        ("autoscaling/schedule:Schedule", {"timeZone": "Mars/Base"}, {"timeZone": "Europe/Berlin"}),
+        (
+            "cognito/userPoolClient:UserPoolClient",
+            {"userPoolId": "pool"},
+            {"userPoolId": "us-east-1_AbCdEf123"},
+        ),
         (
             "lambda/functionEventInvokeConfig:FunctionEventInvokeConfig",
             {"maximumRetryAttempts": 3},

@@ -125,6 +125,12 @@ EXAMPLES = {
     "AWS-EVT-001": Example(
         _EVENTS, "eventPattern", {"eventPattern": DROP}, {"scheduleExpression": "rate(1 hour)"}
     ),
+    "AWS-SNS-004": Example(
+        _TOPIC,
+        "contentBasedDeduplication",
+        {"contentBasedDeduplication": True},
+        {"contentBasedDeduplication": True, "fifoTopic": True, "name": "alerts.fifo"},
+    ),
     "AWS-EVT-002": Example(
         _EVENTS,
         "eventPattern",

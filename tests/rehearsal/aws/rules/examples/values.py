@@ -26,6 +26,8 @@ def _moves(*days: int, expires: int = 0) -> list[dict[str, Any]]:
     return [{**rule, "expiration": {"days": expires}}] if expires else [rule]
 
 
+_CACHE = "elasticache/replicationGroup:ReplicationGroup"
+
 EXAMPLES: dict[str, Example] = {
     "AWS-REF-001": limit(
         "sns/topicSubscription:TopicSubscription", "subscriptionRoleArn", "arn:aws:iam::1:role/r", "r"
@@ -141,6 +143,30 @@ EXAMPLES: dict[str, Example] = {
         "rangeKey",
         {"rangeKey": "day"},
         {"rangeKey": "day", "attributes[1]": {"name": "day", "type": "S"}},
+    ),
+    "AWS-DDB-003": Example(
+        _TABLE,
+        "streamViewType",
+        {"streamEnabled": True},
+        {"streamEnabled": True, "streamViewType": "NEW_IMAGE"},
+    ),
+    "AWS-CACHE-001": Example(
+        _CACHE,
+        "automaticFailoverEnabled",
+        {"multiAzEnabled": True},
+        {"multiAzEnabled": True, "automaticFailoverEnabled": True},
+    ),
+    "AWS-CACHE-002": Example(
+        _CACHE,
+        "numCacheClusters",
+        {"automaticFailoverEnabled": True, "numCacheClusters": 1},
+        {"automaticFailoverEnabled": True, "numCacheClusters": 2},
+    ),
+    "AWS-REF-004": Example(
+        "ebs/volume:Volume",
+        "availabilityZone",
+        {"availabilityZone": "eu-west-1a"},
+        {"availabilityZone": "us-east-1-bos-1a"},
     ),
     "AWS-DDB-002": Example(
         _TABLE,
