@@ -17,9 +17,12 @@ _MEMBER = re.compile(
     r"(user|serviceAccount|group|domain|projectOwner|projectEditor|projectViewer):.+"
     r"|principal(Set)?://.+|principalHierarchy://.+"
 )
+_LABELS = ("labels", "resourceLabels")
 _LABELLED = (
+    "gcp:bigquery/dataset:Dataset",
     "gcp:compute/address:Address",
     "gcp:compute/disk:Disk",
+    "gcp:container/cluster:Cluster",
     "gcp:compute/instance:Instance",
     "gcp:storage/bucket:Bucket",
     "gcp:filestore/instance:Instance",
@@ -66,13 +69,16 @@ def _member(inputs: Properties) -> Iterator[Violation]:
 )
 def _labels(inputs: Properties) -> Iterator[Violation]:
     """Labels are at most 63 lowercase letters, digits, dashes and underscores, keys with a letter first."""
-    for key, value in block(inputs.get("labels")).items():
+    labels = [
+        (f"{name}.{key}", key, value) for name in _LABELS for key, value in block(inputs.get(name)).items()
+    ]
+    for path, key, value in labels:
         fits = _LABEL_KEY.fullmatch(key) and key == key.lower()
         if not fits:
-            yield Violation(f"labels.{key}", f"label key {key!r} must match [a-z][a-z0-9_-]{{0,62}}")
+            yield Violation(path, f"label key {key!r} must match [a-z][a-z0-9_-]{{0,62}}")
         plain = isinstance(value, str)
         if plain and (not _LABEL_VALUE.fullmatch(value) or value != value.lower()):
-            yield Violation(f"labels.{key}", f"label value {value!r} must match [a-z0-9_-]{{0,63}}")
+            yield Violation(path, f"label value {value!r} must match [a-z0-9_-]{{0,63}}")
 
 
 @BOOK.rule("GCP-SQL-001", _SQL, source=f"{_DOCS}sql_database_instance (edition)")

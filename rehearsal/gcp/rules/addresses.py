@@ -1,10 +1,12 @@
-"""Exhaustion of address ranges: pods of a cluster, peered services of a network."""
+"""Address ranges: their form, and exhaustion by pods of a cluster and peered services of a network."""
 
+import ipaddress
+import re
 from collections.abc import Iterator
 
 from rehearsal.core.model import Properties, Record
-from rehearsal.core.properties import at
-from rehearsal.core.rules.model import Violation
+from rehearsal.core.properties import at, steps, walk
+from rehearsal.core.rules.model import EVERY, Violation
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
 from rehearsal.gcp.rules.networks import parse
 from rehearsal.gcp.sizes import POOL, most_nodes, nodes
@@ -13,11 +15,27 @@ _SQL = "gcp:sql/databaseInstance:DatabaseInstance"
 _LUSTRE, _FILESTORE = "gcp:lustre/instance:Instance", "gcp:filestore/instance:Instance"
 _RANGES = "GKE documentation, Configure maximum Pods per node (a node's range has twice as many addresses)"
 _PODS = 110
+# A range, or the length of one alone, in a property that is named so.
+_RANGE_NAME, _RANGE = re.compile(r"[cC]idr|^reservedIpRange$"), re.compile(r"([0-9a-fA-F.:]*)/\d+")
 _SQL_NETWORK = "settings.ipConfiguration.privateNetwork"
 _BY_PEERING = "PRIVATE_SERVICE_ACCESS"
 # Prefix lengths of the blocks that services take of the range for peering.
 _SQL_BLOCK, _LUSTRE_BLOCK, _FILESTORE_BLOCK, _FILESTORE_BASIC = 24, 23, 24, 29
 _BASIC_TIERS = ("BASIC_HDD", "BASIC_SSD", "STANDARD", "PREMIUM")
+
+
+@BOOK.rule(
+    "GCP-RANGE-001", EVERY, source="RFC 4632 (section 3.1) and RFC 4291 (section 2.3): lengths of prefixes"
+)
+def _form(inputs: Properties) -> Iterator[Violation]:
+    """A range of addresses has an address and a prefix of at most 32 or 128 bits."""
+    for path, value in walk(inputs):
+        name = next((one for one in reversed(steps(path)) if isinstance(one, str)), "")
+        if _RANGE_NAME.search(name) and isinstance(value, str) and (found := _RANGE.fullmatch(value)):
+            try:
+                ipaddress.ip_network(value if found[1] else f"::{value}", strict=False)
+            except ValueError:
+                yield Violation(path, f"{value} is not a range of addresses such as 10.0.0.0/20")
 
 
 def _room(inputs: Properties, world: ProjectView) -> tuple[str, int, int, int] | None:

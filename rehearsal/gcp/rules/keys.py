@@ -1,12 +1,13 @@
 """Rights to encryption keys: a service encrypts as its service agent, which needs the right."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from rehearsal.core.model import UNKNOWN, Properties, Record
-from rehearsal.core.properties import at
-from rehearsal.core.rules.model import Rule, Violation
+from rehearsal.core.properties import at, steps, walk
+from rehearsal.core.rules.model import EVERY, Rule, Violation
 from rehearsal.gcp import service_agents
 from rehearsal.gcp.rules.book import BOOK, ProjectView, items
 
@@ -73,12 +74,31 @@ _RULES = (
     ),
 )
 _MAY = ("roles/cloudkms.cryptoKeyEncrypterDecrypter", "roles/owner")
+_KEY = re.compile(
+    r"(?:.*/)?projects/[^/]+/locations/[^/]+/(?:keyRings/[^/]+/cryptoKeys|keyHandles)/[^/]+(?:/.*)?"
+)
+_NAMES = ("kmsKeyName", "defaultKmsKeyName")
 _OF_KEYS = ("kms/cryptoKeyIAMMember:CryptoKeyIAMMember", "kms/cryptoKeyIAMBinding:CryptoKeyIAMBinding")
 OF_PROJECTS = ("projects/iAMMember:IAMMember", "projects/iAMBinding:IAMBinding")
 _STORAGE = (
     "Permission denied on Cloud KMS key. Please ensure that your Cloud Storage service account has been "
     "authorized to use this key."
 )
+
+
+@BOOK.rule(
+    "GCP-KMS-014",
+    EVERY,
+    source="discovery documents pubsub v1 (Topic.kmsKeyName), artifactregistry v1 (Repository.kmsKeyName), "
+    "storage v1 (Bucket.encryption.defaultKmsKeyName)",
+)
+def _name_of_a_key(inputs: Properties) -> Iterator[Violation]:
+    """A key is named by its project, location, ring and name."""
+    for path, value in walk(inputs):
+        given = isinstance(value, str) and value and steps(path)[-1] in _NAMES
+        if given and not _KEY.fullmatch(value):
+            fix = "Use the output id of the key: projects/P/locations/L/keyRings/R/cryptoKeys/K."
+            yield Violation(path, f"{value} is not the name of a key", fix)
 
 
 def _broken(uses: tuple[tuple[str, str], ...], inputs: Properties, world: ProjectView) -> Iterator[Violation]:

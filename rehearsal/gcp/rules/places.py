@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import each
+from rehearsal.core.rules.facts import of_values
 from rehearsal.core.rules.model import EVERY, Violation
 from rehearsal.core.rules.open_lists import ListVerdict
 from rehearsal.gcp import provider
@@ -59,6 +60,15 @@ def _of_location(value: str) -> ListVerdict:
 _JUDGES = {"region": _of_region, "zone": _of_zone, "location": _of_location}
 
 
+_TIMED = (
+    "gcp:cloudscheduler/job:Job",
+    "gcp:compute/autoscaler:Autoscaler",
+    "gcp:compute/regionAutoscaler:RegionAutoscaler",
+    "gcp:compute/resourcePolicy:ResourcePolicy",
+)
+_TIME_ZONES = ("timeZone", "autoscalingPolicy.scalingSchedules.timeZone", "instanceSchedulePolicy.timeZone")
+
+
 def _judged(inputs: Properties) -> Iterator[tuple[str, str, ListVerdict]]:
     """(path, value, verdict) of every place of a resource."""
     found = [(name, inputs.get(name), judge) for name, judge in _JUDGES.items()]
@@ -102,3 +112,11 @@ def _bucket_location(inputs: Properties) -> Iterator[Violation]:
     ):
         fix = f"Use {plain.rpartition('-')[0]}." if "-" in plain else "Use US, EU or ASIA."
         yield Violation("location", f"The specified location constraint is not valid: {location}", fix)
+
+
+@BOOK.rule(
+    "GCP-PLACE-003", *_TIMED, source="discovery documents cloudscheduler v1 (Job.timeZone) and compute v1"
+)
+def _time_zone(inputs: Properties) -> Iterator[Violation]:
+    """A schedule is in a time zone of IANA's database."""
+    yield from of_values({"form": dict.fromkeys(_TIME_ZONES, "zone")}, inputs)

@@ -31,7 +31,12 @@ _RETENTION = ("Delete", "Retain")
 _SELECT = ("Disabled", "Max", "Min")
 # By the end of a type: property path -> its words.
 _WORDS: dict[str, dict[str, tuple[str, ...]]] = {
-    SERVICE: {"spec.ports.protocol": ("SCTP", "TCP", "UDP")},
+    SERVICE: {
+        "spec.ports.protocol": ("SCTP", "TCP", "UDP"),
+        "spec.ipFamilyPolicy": ("PreferDualStack", "RequireDualStack", "SingleStack"),
+        "spec.ipFamilies[]": ("IPv4", "IPv6"),
+        "spec.internalTrafficPolicy": ("Cluster", "Local"),
+    },
     JOB: {"spec.podReplacementPolicy": _REPLACEMENT},
     CRON_JOB: {"spec.jobTemplate.spec.podReplacementPolicy": _REPLACEMENT},
     STATEFUL_SET: {

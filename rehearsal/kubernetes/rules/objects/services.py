@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.accessors import Object, absent, at, mapping, rows, text, whole
+from rehearsal.kubernetes.rules.accessors import Object, absent, at, mapping, rows, text, texts, whole
 from rehearsal.kubernetes.rules.book import BOOK, CORE, SERVICE
 from rehearsal.kubernetes.rules.violations import duplicate, forbidden, invalid, required, unsupported
 
+# MaxClientIPServiceAffinitySeconds in pkg/apis/core/types.go.
+_LONGEST_AFFINITY_S = 86400
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 # The default of the API server's --service-node-port-range, which cannot be changed on EKS and GKE.
 _NODE_PORTS = range(30000, 32768)
@@ -150,3 +152,25 @@ def _selector(inputs: Properties) -> Iterator[Violation]:
             yield invalid("spec.selector", key, wrong)
         if (content := text(value)) is not None and (wrong := grammar.label_value(content)):
             yield invalid("spec.selector", content, wrong)
+
+
+@BOOK.rule("K8S-SVC-013", SERVICE, source=f"{CORE} (validateAffinityTimeout), v1.36.2")
+def _affinity_time(inputs: Properties) -> Iterator[Violation]:
+    """A client keeps its pod for at most a day."""
+    path = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
+    time = whole(at(inputs, path))
+    if time is None or at(inputs, "spec.sessionAffinity") != "ClientIP":
+        return
+    if not 0 < time <= _LONGEST_AFFINITY_S:
+        yield invalid(path, time, f"must be greater than 0 and less than {_LONGEST_AFFINITY_S}")
+
+
+@BOOK.rule("K8S-SVC-014", SERVICE, source=f"{CORE} (ValidateService: IsValidIPForLegacyField), v1.36.2")
+def _external_addresses(inputs: Properties) -> Iterator[Violation]:
+    """External addresses of a Service are addresses."""
+    for index, own in texts(at(inputs, "spec.externalIPs")):
+        try:
+            ipaddress.ip_address(own)
+        except ValueError:
+            detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+            yield invalid(f"spec.externalIPs[{index}]", own, detail)

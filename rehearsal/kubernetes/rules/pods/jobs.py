@@ -85,6 +85,10 @@ def _needs_indexes(inputs: Properties) -> Iterator[Violation]:
                 yield invalid(f"{path}.{key}", shown, "requires indexed completion mode")
     elif spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         yield required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
+    most, completions = whole(spec.get("maxFailedIndexes")), whole(spec.get("completions"))
+    indexed = spec.get("completionMode") == "Indexed"
+    if indexed and most is not None and completions is not None and most > completions:
+        yield invalid(f"{path}.maxFailedIndexes", most, "must be less than or equal to completions")
 
 
 @BOOK.rule("K8S-JOB-004", JOB, CRON_JOB, source=_SOURCE)

@@ -87,5 +87,12 @@ EXAMPLES: dict[str, Example] = {
     ),
     "GCP-KMS-007": example("pubsub/topic:Topic", "pubsub", "kmsKeyName"),
     "GCP-KMS-008": example("filestore/instance:Instance", "file", "kmsKeyName", **SHARE),
+    "GCP-KMS-014": (
+        "pubsub/topic:Topic",
+        [],
+        {"kmsKeyName": KEY},
+        {"kmsKeyName": "key"},
+        "kmsKeyName",
+    ),
     "GCP-KMS-009": example("artifactregistry/repository:Repository", "artifactregistry", "kmsKeyName"),
 }

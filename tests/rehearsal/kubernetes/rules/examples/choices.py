@@ -1,6 +1,6 @@
 """Images, ports of nodes, words of pods and workloads, ingresses, autoscalers."""
 
-from rehearsal.kubernetes.rules.book import DAEMON_SET, DEPLOYMENT, POD, SECRET, SERVICE
+from rehearsal.kubernetes.rules.book import DAEMON_SET, DEPLOYMENT, POD, SECRET, SERVICE, STATEFUL_SET
 from rehearsal.kubernetes.rules.objects.ingresses import INGRESS
 from rehearsal.kubernetes.rules.objects.scaling import SCALER
 from tests.rehearsal.kubernetes.rules.building import Example, but, deployment, pod, spaced
@@ -138,6 +138,44 @@ EXAMPLES = [
         {"metadata.annotations": {"kubernetes.io/ingress.class": "alb"}},
         "metadata.annotations.kubernetes.io/ingress.class",
         {"metadata.annotations": {"kubernetes.io/ingress.class": "nginx"}},
+    ),
+    Example(
+        "K8S-SVC-013",
+        SERVICE,
+        WEB,
+        {
+            "spec.sessionAffinity": "ClientIP",
+            "spec.sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 86401}},
+        },
+        "spec.sessionAffinityConfig.clientIP.timeoutSeconds",
+        {
+            "spec.sessionAffinity": "ClientIP",
+            "spec.sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 86400}},
+        },
+    ),
+    Example(
+        "K8S-SVC-014",
+        SERVICE,
+        WEB,
+        {"spec.externalIPs": ["10.1.2.3", "web.example.com"]},
+        "spec.externalIPs[1]",
+        {"spec.externalIPs": ["2001:db8::1"]},
+    ),
+    Example(
+        "K8S-STS-001",
+        STATEFUL_SET,
+        deployment(serviceName="a"),
+        {"spec.updateStrategy": {"type": "OnDelete", "rollingUpdate": {"partition": 1}}},
+        "spec.updateStrategy.rollingUpdate",
+        {"spec.updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}},
+    ),
+    Example(
+        "K8S-STS-002",
+        STATEFUL_SET,
+        deployment(serviceName="a"),
+        {"spec.ordinals": {"start": -1}},
+        "spec.ordinals.start",
+        {"spec.ordinals": {"start": 1}},
     ),
     Example("K8S-HPA-001", SCALER, SCALED, {"spec.minReplicas": 2}, "spec.maxReplicas"),
     Example("K8S-HPA-002", SCALER, SCALED, {"spec.scaleTargetRef.name": ""}, "spec.scaleTargetRef.name"),
