@@ -46,4 +46,18 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         pool(autoscaling={"totalMinNodeCount": 0, "totalMaxNodeCount": 5}),
         "autoscaling",
     ),
+    "GCP-PLACE-003": (
+        "cloudscheduler/job:Job",
+        [],
+        {"timeZone": "Europe/Berlin", "httpTarget": {"uri": "https://example.com/"}},
+        {"timeZone": "Moon/Base", "httpTarget": {"uri": "https://example.com/"}},
+        "timeZone",
+    ),
+    "GCP-RANGE-001": (
+        "container/nodePool:NodePool",
+        [],
+        {"cluster": "gke", "networkConfig": {"podIpv4CidrBlock": "/20"}},
+        {"cluster": "gke", "networkConfig": {"podIpv4CidrBlock": "10.0.0.0/40"}},
+        "networkConfig.podIpv4CidrBlock",
+    ),
 }

@@ -238,20 +238,6 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         {"member": "users:a@example.com"},
         "member",
     ),
-    "GCP-PLACE-003": (
-        "cloudscheduler/job:Job",
-        [],
-        {"timeZone": "Europe/Berlin", "httpTarget": {"uri": "https://example.com/"}},
-        {"timeZone": "Moon/Base", "httpTarget": {"uri": "https://example.com/"}},
-        "timeZone",
-    ),
-    "GCP-RANGE-001": (
-        "container/nodePool:NodePool",
-        [],
-        {"cluster": "gke", "networkConfig": {"podIpv4CidrBlock": "/20"}},
-        {"cluster": "gke", "networkConfig": {"podIpv4CidrBlock": "10.0.0.0/40"}},
-        "networkConfig.podIpv4CidrBlock",
-    ),
     "GCP-LABEL-001": (ADDRESS, [], {"labels": {"team": "a-1"}}, {"labels": {"Team": "a"}}, "labels.Team"),
     "GCP-LABEL-002": (
         BUCKET,
