@@ -73,15 +73,15 @@ def _ask(
 def _confirmed(provider: TerraformProvider, kind: str, leaf: Leaf, facts: Facts) -> bool:
     """Return whether a value that facts do not allow is refused where no other leaf is set, each time.
 
-    SDK 2 reports errors about neighbours that are missing at any leaf of the block, so those that are there
-    without the value do not count.
+    SDK 2 reports errors at any leaf of a block, so those that are there without the value do not count, and
+    all others do.
     """
     block = provider.schemas[kind]
     inside = {leaf.path[:size] for size in range(1, len(leaf.path))}
     without = {(one.summary, one.detail) for one in provider.validate(kind, configuration(block, {}, inside))}
     for value in refused(facts):
         for _ in range(_TIMES):
-            errors = about(leaf, provider.validate(kind, alone(leaf, block, value)))
+            errors = provider.validate(kind, alone(leaf, block, value))
             if all((one.summary, one.detail) in without for one in errors):
                 return False
     return True

@@ -36,8 +36,8 @@ _CONDITION = re.compile(
     r"\b(?:for|when|if|unless|except|otherwise|depend\w*|on|where|and|or|in)\b", re.IGNORECASE
 )
 # Type -> path -> what the service fills in, by its API reference, where the SDK does not document it. Each is
-# the default wherever the property is allowed. Those of AWS are held against the models of the APIs by
-# tests/rehearsal/differences/test_references.py.
+# the default wherever the property is allowed, or `where` other properties have one of these lists of values.
+# Those of AWS are held against the models of the APIs by tests/rehearsal/differences/test_references.py.
 _REFERENCES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "aws": {
         # EC2 API Reference: CreateVolume and EbsBlockDevice (gp3), RunInstances, Placement.
@@ -69,10 +69,14 @@ _REFERENCES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         # cloud.google.com/run/docs/securing/ingress: by default, the whole internet reaches a service.
         # run v1 20261031, RevisionSpec.timeoutSeconds: 300 seconds.
         # run v2 20261031, GoogleCloudRunV2RevisionTemplate: 80 requests; with less than one CPU it is 1.
+        # cloud.google.com/run/docs/about-concurrency: 80 for each CPU. Without a limit, a container has one.
         "cloudrunv2/service:Service": {
             "ingress": "INGRESS_TRAFFIC_ALL",
             "template.timeout": "300s",
-            "template.maxInstanceRequestConcurrency": 80,
+            "template.maxInstanceRequestConcurrency": {
+                "is": 80,
+                "where": {"template.containers.resources.limits.cpu": [[], ["1"], ["1000m"]]},
+            },
         },
         # bigquery v2 20261009, Dataset.maxTimeTravelHours.
         "bigquery/dataset:Dataset": {"maxTimeTravelHours": "168"},

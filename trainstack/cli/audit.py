@@ -23,7 +23,12 @@ State = Annotated[
 ]
 OfStack = Annotated[
     str,
-    typer.Option("--stack", "-s", help="Read the state of this stack from its backend.", metavar="NAME"),
+    typer.Option(
+        "--stack",
+        "-s",
+        help="Read the state of this stack from its backend; with --preview DIR, the project's stack.",
+        metavar="NAME",
+    ),
 ]
 Preview = Annotated[
     Path | None,
@@ -128,9 +133,16 @@ def audit(
     settings, policy = _configured(config or (), preview)
     options = run.AuditOptions(policy, environment, waivers, baseline, fail_on, at, evidence, import_file)
     with ExitStack() as opened:
-        file = opened.enter_context(_state_file(state, stack, rehearse=rehearse))
-        if preview is not None and preview.is_dir():
-            preview = _previewed(preview, settings, opened, evidence)
+        of_project = preview is not None and preview.is_dir()
+        if preview is not None and stack and not of_project:
+            rule, fix = (
+                "is the stack of a project, not of a file",
+                "Leave it out, or name the project's folder.",
+            )
+            raise UserError([Problem("--stack", stack, rule, fix, "--preview", code="option-conflict")])
+        file = opened.enter_context(_state_file(state, "" if of_project else stack, rehearse=rehearse))
+        if preview is not None and of_project:
+            preview = _previewed(preview, stack, settings, opened, evidence)
         found = run.audit(run.AuditSources(file, preview, snapshot, take, allow_empty), options)
     typer.echo(run.report(found, format))
     raise typer.Exit(found.code)
@@ -155,14 +167,16 @@ def _configured(given: Sequence[str], preview: Path | None) -> tuple[list[str], 
     return settings, Path(files[0]) if files else None
 
 
-def _previewed(project: Path, settings: Sequence[str], opened: ExitStack, evidence: Path | None) -> Path:
+def _previewed(
+    project: Path, stack: str, settings: Sequence[str], opened: ExitStack, evidence: Path | None
+) -> Path:
     """A file with the preview of a project, as long as `opened`."""
     if evidence is not None:  # without the file, the audit cannot be repeated
         rule, fix = "needs a source that is kept", "Write the preview to a file, and pass that."
         raise UserError([Problem("--evidence", None, rule, fix, code="evidence-needs-kept-source")])
     from trainstack.cli.operations.project_preview import preview_file  # noqa: PLC0415 - slow to import
 
-    return opened.enter_context(preview_file(project, settings=settings))
+    return opened.enter_context(preview_file(project, stack, settings))
 
 
 @contextmanager

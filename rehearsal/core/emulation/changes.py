@@ -22,6 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rehearsal.core.model import Properties
+from rehearsal.core.properties import each
+
 
 @dataclass(frozen=True)
 class Changes:
@@ -38,6 +41,18 @@ class Changes:
     """Property path -> kind of equality."""
     nulls: bool = False
     known: bool = True
+
+    def fill(self, path: str, inputs: Properties) -> Any:
+        """The value that the cloud fills in beside these inputs; None where it is not known.
+
+        One under a condition is `{"is": VALUE, "where": {PATH: [LIST, ...]}}`, with the values of each path.
+        """
+        value = self.filled.get(path)
+        if not isinstance(value, Mapping):
+            return value
+        rows = value["where"].items()
+        holds = all([one for _, one in each(inputs, other)] in lists for other, lists in rows)
+        return value["is"] if holds else None
 
 
 UNKNOWN_CHANGES = Changes(nulls=True, known=False)

@@ -37,10 +37,12 @@ class StateComparison:
     maps: Container[str] = frozenset()
     complete: bool = True
     """Whether the outputs have what the cloud computes."""
+    inputs: Properties = field(default_factory=dict)
+    """Those that are compared, on which defaults may depend."""
 
     def of(self, old: Properties, new: Properties, state: Properties) -> list[PropertyDifference]:
         """The differences of the inputs `new` from the former inputs `old` and from the outputs `state`."""
-        return list(self._mappings(old, new, state, "", ""))
+        return list(replace(self, inputs=new)._mappings(old, new, state, "", ""))
 
     def _compare(self, old: Any, new: Any, state: Any, path: str, plain: str) -> Iterator[PropertyDifference]:
         if old is new or old == new or (new is None and plain in self.computed):
@@ -130,7 +132,7 @@ class StateComparison:
         found = self.changes.defaults.get(plain)
         if found is None:
             found = at(self.defaults, plain)
-        return self.changes.filled.get(plain) if found is None and state is None else found
+        return self.changes.fill(plain, self.inputs) if found is None and state is None else found
 
     def _stays(self, wanted: Any, state: Any, plain: str) -> bool:
         """Return whether the resource is as wanted; blocks may have more than the program states."""

@@ -98,3 +98,18 @@ def test_a_plan_announces_every_drain_of_a_pool_that_the_provider_changes_in_pla
 
 def _announces(path: str) -> bool:
     return bool([*drains([PlannedStep("update", f"gcp:{POOL}", "pool", (path,), {})])])
+
+
+@pytest.mark.parametrize(
+    ("limits", "same"), [(None, [80]), ({"cpu": "1"}, [80]), ({"cpu": "500m"}, []), ({"cpu": "4"}, [])]
+)
+def test_the_requests_of_an_instance_depend_on_its_processors(
+    limits: dict[str, Any] | None, same: list[int], google: Driver
+) -> None:
+    resources = {"resources": {"limits": limits}} if limits else {}
+    template: dict[str, Any] = {"containers": [{"image": "us-docker.pkg.dev/p/r/i", **resources}]}
+    given = {"location": "us-central1", "name": "web"}
+    google.create("cloudrunv2/service:Service", "web", **given, template=template)
+    for most in (80, 81):
+        changed = google.diff("web", **given, template={**template, "maxInstanceRequestConcurrency": most})
+        assert (changed.changed == ()) == (most in same), most
