@@ -93,6 +93,10 @@ MLS-TAG-02), and the settings of Slurm.
 Rules K8S, and those about labels, taints and drivers of pools, are about Kubernetes alone. An account is not
 asked for groups of the service.
 
+**Idle GPUs on Google Cloud.** MLS-COST-03 is about AWS alone. Pools of GKE that always run are judged by
+MLS-GPU-04 and MLS-GPU-05. Not judged: whether an instance of Vertex AI Workbench stops when it is idle, and
+endpoints of Vertex AI. MLS-COST-02 judges the sum of all pools of a stack on both clouds.
+
 The controls that a rule is evidence for are in `policies/frameworks/tables/`; one with a question mark is to
 be confirmed.
 """
