@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from policies.audit import Audit
-from policies.evaluate import RuleOutcome
 from policies.report.texts import (
     DIFFER,
     differences,
@@ -18,13 +17,17 @@ from policies.report.texts import (
     waived,
 )
 
+if TYPE_CHECKING:
+    from policies.audit import Audit
+    from policies.evaluate import RuleOutcome
+
 # GitHub accepts 65,536 characters (error of its API: "body is too long (maximum is 65536 characters)").
 MOST_CHARACTERS = 60_000
 # Characters with a meaning in CommonMark, its tables and GitHub (mentions, references to issues).
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&-])")
 
 
-def document(audit: Audit) -> str:
+def document(audit: "Audit") -> str:
     """The result, a table of violations, and lists of the rest; truncated to the limit of GitHub."""
     verdict = audit.code.name.lower().replace("_", " ")
     made = [f"### Policy audit: {verdict}", "", f"{total(audit)}.", ""]
@@ -38,7 +41,7 @@ def document(audit: Audit) -> str:
     return "\n".join(made)
 
 
-def _lines(audit: Audit) -> Iterator[str]:
+def _lines(audit: "Audit") -> Iterator[str]:
     failed = of(audit, "fail")
     if failed:
         yield from ("| severity | rule | where | found | fix |", "|---|---|---|---|---|")
@@ -59,7 +62,7 @@ def _lines(audit: Audit) -> Iterator[str]:
     yield from (f"- {escaped(printable(text))}" for text in audit.advice)
 
 
-def _list(title: str, rows: Sequence[tuple[RuleOutcome, str]]) -> Iterator[str]:
+def _list(title: str, rows: Sequence[tuple["RuleOutcome", str]]) -> Iterator[str]:
     if rows:
         yield from (f"**{title}: {len(rows)}**", "")
         yield from (f"- {escaped(f'{one.rule.id} {place(one)}: {text}')}" for one, text in rows)

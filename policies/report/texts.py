@@ -3,10 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from policies.audit import Audit
-from policies.evaluate import Result, RuleOutcome
 from policies.severity import SEVERITIES
+
+if TYPE_CHECKING:
+    from policies.audit import Audit
+    from policies.evaluate import Result, RuleOutcome
 
 DIFFER = "State and account differ (not counted in the exit code)"
 # Control characters, which control terminals and are invalid in XML, and lone surrogates.
@@ -18,12 +21,12 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\n", " "))
 
 
-def of(audit: Audit, *results: Result) -> list[RuleOutcome]:
+def of(audit: "Audit", *results: "Result") -> "list[RuleOutcome]":
     """The outcomes with these results, the most severe first."""
     return sorted((one for one in audit.outcomes if one.result in results), key=_order)
 
 
-def place(outcome: RuleOutcome) -> str:
+def place(outcome: "RuleOutcome") -> str:
     """Name and kind of the resource."""
     about = outcome.resource
     if about is None:
@@ -33,26 +36,26 @@ def place(outcome: RuleOutcome) -> str:
     return printable(f"{about.id if named else about.name} ({about.kind})")
 
 
-def found(outcome: RuleOutcome) -> str:
+def found(outcome: "RuleOutcome") -> str:
     """Message and property of an outcome, marked if it is advisory or known."""
     where = printable(_at(outcome.path))
     how = "advisory: " if outcome.advisory else "known: " if outcome.known else ""
     return f"{how}{printable(outcome.message)}{where}"
 
 
-def waived(outcome: RuleOutcome) -> str:
+def waived(outcome: "RuleOutcome") -> str:
     """Reason, ticket, owner and last day of the waiver of a violation."""
     waiver = outcome.waiver
     assert waiver
     return printable(f"{waiver.reason} ({waiver.ticket}, {waiver.owner}, until {waiver.expires})")
 
 
-def resolved(audit: Audit) -> list[str]:
+def resolved(audit: "Audit") -> list[str]:
     """The violations of the baseline that no longer occur."""
     return [printable(f"{one.rule} {one.urn or 'the stack'}: {one.message}") for one in audit.resolved or ()]
 
 
-def differences(audit: Audit) -> list[tuple[str, str]]:
+def differences(audit: "Audit") -> list[tuple[str, str]]:
     """(missing, drifted or unmanaged; resource and message) of each difference of state and account."""
     return [
         (one.what, printable(f"{one.resource.name} ({one.resource.kind}): {one.message}{_at(one.path)}"))
@@ -64,7 +67,7 @@ def _at(path: str) -> str:
     return f" ({path})" if path else ""
 
 
-def expired(outcome: RuleOutcome) -> str:
+def expired(outcome: "RuleOutcome") -> str:
     """The expired waiver of a violation; empty without one."""
     waiver = outcome.waiver
     return (
@@ -74,7 +77,7 @@ def expired(outcome: RuleOutcome) -> str:
     )
 
 
-def total(audit: Audit) -> str:
+def total(audit: "Audit") -> str:
     """Number of outcomes by result."""
     results = Counter(one.result for one in audit.outcomes)
     severe = _by_severity(one for one in audit.outcomes if one.result == "fail")
@@ -88,12 +91,12 @@ def total(audit: Audit) -> str:
     )
 
 
-def _by_severity(failed: Iterable[RuleOutcome]) -> str:
+def _by_severity(failed: "Iterable[RuleOutcome]") -> str:
     counts = Counter(one.rule.severity for one in failed)
     text = ", ".join(f"{counts[one]} {one}" for one in reversed(SEVERITIES) if counts[one])
     return f" ({text})" if text else ""
 
 
-def _order(outcome: RuleOutcome) -> tuple[int, str, str]:
+def _order(outcome: "RuleOutcome") -> tuple[int, str, str]:
     urn = outcome.urn
     return -SEVERITIES.index(outcome.rule.severity), outcome.rule.id, urn
