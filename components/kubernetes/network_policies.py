@@ -6,18 +6,21 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import pulumi
 from pulumi_kubernetes import core, networking
-from pulumi_kubernetes.networking.v1 import (
-    NetworkPolicyEgressRuleArgsDict,
-    NetworkPolicyIngressRuleArgsDict,
-    NetworkPolicyPeerArgsDict,
-    NetworkPolicyPortArgsDict,
-)
 
 from components.base import Child
+
+if TYPE_CHECKING:
+    # Commands read constants here, without the SDK's modules.
+    from pulumi_kubernetes.networking.v1 import (
+        NetworkPolicyEgressRuleArgsDict,
+        NetworkPolicyIngressRuleArgsDict,
+        NetworkPolicyPeerArgsDict,
+        NetworkPolicyPortArgsDict,
+    )
 
 # Pods of namespaces with this label may read the metrics of the platform's controllers.
 METRICS_LABEL = "trainstack.dev/metrics"
@@ -74,7 +77,7 @@ def platforms() -> Mapping[str, Platform]:
     return {key: Platform(**row) for key, row in tomllib.loads(table.read_text(encoding="utf-8")).items()}
 
 
-def api_server(control_plane: PlatformNetwork) -> list[NetworkPolicyPeerArgsDict]:
+def api_server(control_plane: PlatformNetwork) -> "list[NetworkPolicyPeerArgsDict]":
     """Peers that match the connections of the API server to pods: webhooks and aggregated APIs alike."""
     row = platforms()[control_plane.platform]
     relays: list[NetworkPolicyPeerArgsDict] = [
@@ -108,7 +111,7 @@ def restricted() -> dict[str, str]:
     return {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
 
 
-def out_to_dns(*keys: str) -> list[NetworkPolicyEgressRuleArgsDict]:
+def out_to_dns(*keys: str) -> "list[NetworkPolicyEgressRuleArgsDict]":
     """Egress to the DNS of the platforms, by default of those that stacks create.
 
     Peers that a platform does not have match nothing there.
@@ -127,7 +130,7 @@ def out_to_dns(*keys: str) -> list[NetworkPolicyEgressRuleArgsDict]:
 
 def closed(
     name: str, namespace: pulumi.Input[str], called: str, opts: pulumi.ResourceOptions, *, out: bool = True
-) -> networking.v1.NetworkPolicy:
+) -> "networking.v1.NetworkPolicy":
     """A policy for all pods: denies ingress that no other one allows. Without `out` it denies egress, too."""
     return networking.v1.NetworkPolicy(
         name,
@@ -168,8 +171,8 @@ def controllers(
 
 
 def _into(
-    ports: Ports, server: Sequence[NetworkPolicyPeerArgsDict]
-) -> list[NetworkPolicyIngressRuleArgsDict]:
+    ports: Ports, server: "Sequence[NetworkPolicyPeerArgsDict]"
+) -> "list[NetworkPolicyIngressRuleArgsDict]":
     readers: Sequence[NetworkPolicyPeerArgsDict] = [
         {"namespace_selector": {"match_labels": {METRICS_LABEL: "allowed"}}}
     ]
@@ -178,9 +181,9 @@ def _into(
     return [{"from_": who, "ports": _tcp(numbers)} for who, numbers in asked if who and numbers]
 
 
-def _both(port: int) -> list[NetworkPolicyPortArgsDict]:
+def _both(port: int) -> "list[NetworkPolicyPortArgsDict]":
     return [{"port": port, "protocol": protocol} for protocol in ("UDP", "TCP")]
 
 
-def _tcp(numbers: Sequence[int]) -> list[NetworkPolicyPortArgsDict]:
+def _tcp(numbers: Sequence[int]) -> "list[NetworkPolicyPortArgsDict]":
     return [{"port": number, "protocol": "TCP"} for number in numbers]

@@ -30,7 +30,7 @@ def user(name: str) -> SubjectArgs:
     return {"kind": "User", "name": name}
 
 
-def subjects(people: Sequence[SubjectArgs]) -> list[rbac.v1.SubjectArgs]:
+def subjects(people: Sequence[SubjectArgs]) -> "list[rbac.v1.SubjectArgs]":
     """Subjects of a role binding."""
     return [rbac.v1.SubjectArgs(api_group=RBAC, kind=one["kind"], name=one["name"]) for one in people]
 
