@@ -30,7 +30,8 @@ from rehearsal.core.sdk_types import describe
 from tools.aws_limits.cross import Cross, counts, cross
 from tools.aws_limits.leaves import Leaf, about, alone, configuration, lanes, leaves
 from tools.aws_limits.naming import Naming
-from tools.aws_limits.values import BETWEEN, Asking, Facts, number, refused, text
+from tools.aws_limits.samples import allowed, refused
+from tools.aws_limits.values import BETWEEN, Asking, Facts, number, text
 from tools.aws_values import limited
 from tools.provider_protocol import Fields, TerraformProvider, attributes, blocks, running
 from tools.provider_types import matched, tokens
@@ -71,7 +72,7 @@ def _ask(
 
 
 def _confirmed(provider: TerraformProvider, kind: str, leaf: Leaf, facts: Facts) -> bool:
-    """Return whether a value that facts do not allow is refused where no other leaf is set, each time.
+    """Return whether facts hold where no other leaf is set, each time: of values that they refuse and allow.
 
     SDK 2 reports errors at any leaf of a block, so those that are there without the value do not count, and
     all others do.
@@ -79,11 +80,11 @@ def _confirmed(provider: TerraformProvider, kind: str, leaf: Leaf, facts: Facts)
     block = provider.schemas[kind]
     inside = {leaf.path[:size] for size in range(1, len(leaf.path))}
     without = {(one.summary, one.detail) for one in provider.validate(kind, configuration(block, {}, inside))}
-    for value in refused(facts):
-        for _ in range(_TIMES):
-            errors = provider.validate(kind, alone(leaf, block, value))
-            if all((one.summary, one.detail) in without for one in errors):
-                return False
+    trials = [(value, True) for value in refused(facts)] + [(value, False) for value in allowed(facts)]
+    for value, is_refused in trials * _TIMES:
+        errors = provider.validate(kind, alone(leaf, block, value))
+        if is_refused is all((one.summary, one.detail) in without for one in errors):
+            return False
     return True
 
 

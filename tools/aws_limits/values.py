@@ -13,7 +13,7 @@ Facts = dict[str, Any]
 Asking = Generator[Any, str, Facts]
 BETWEEN = "\x00"
 """Between the provider's errors about one value."""
-_BAD = "zz?!"
+BAD = "zz?!"
 _NUMBER = r"(-?[\d.]+)"
 _RANGE = re.compile(rf"(?:in the range \(|between \(?){_NUMBER}\)?(?: - | and )\(?{_NUMBER}")
 _LEAST = re.compile(rf"at least \(?{_NUMBER}")
@@ -97,7 +97,7 @@ _FAR = 10.0**12
 
 def text() -> Asking:
     """Limits of a text. Facts are those of `rehearsal.core.rules.facts`."""
-    said = yield _BAD
+    said = yield BAD
     errors = said.split(BETWEEN) if said else []
     lists = [one for error in errors for one in _words(error)]
     if lists and len(lists) == len(errors):  # else a word is one of several kinds of values
@@ -223,21 +223,6 @@ def _holds(value: float, spans: list[list[float | None]]) -> bool:
 def _plain(text: str) -> float:
     value = float(text.rstrip("."))
     return int(value) if value == int(value) else value
-
-
-def refused(found: Facts) -> Iterator[Any]:
-    """A value for each fact that it does not allow."""
-    for fact, wanted in found.items():
-        if "words" in fact:
-            yield _BAD if isinstance(wanted[0], str) else -98765
-        elif fact == "ranges":
-            tops = [high for _, high in wanted]
-            value = min(low for low, _ in wanted) - 1 if None in tops else max(tops) + 1
-            yield str(value) if "form" in found else value
-        elif fact == "length" and wanted[1]:
-            yield "a" * (wanted[1] + 1)
-        elif fact in ("pattern", "form"):
-            yield '!?é~ "'
 
 
 def fits(found: Facts, value: str) -> bool:
