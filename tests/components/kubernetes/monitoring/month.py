@@ -10,10 +10,12 @@ from itertools import groupby
 
 STEP, DAY = 5, 1440
 DAYS = 30
+ONE_OF_EACH = 14
+"""After so many days, everything that is not daily has happened once."""
 END = DAYS * DAY + STEP
 # Kube-state-metrics restarts once a week, and an upgrade replaces the monitoring: nothing is scraped.
 _STATE_GAPS = [(9 * DAY + 600, 5), (16 * DAY + 600, 5), (23 * DAY + 605, 5)]
-_UPGRADE = (20 * DAY + 660, 5)
+_UPGRADE = (11 * DAY + 660, 5)
 TEAMS = ("vision", "nlp", "new")
 _NEW_FROM = 10 * DAY
 
@@ -83,7 +85,7 @@ def _nodes() -> Parts:
     """Three system nodes; four nodes come every morning and go in the evening; spot nodes end at noon."""
     for number in range(3):
         # An upgrade replaces each of them on one day.
-        moment = 15 * DAY + number * 60
+        moment = 8 * DAY + number * 60
         yield from _node(f"sys-{number}a", 0, moment, lost=moment - 10)
         yield from _node(f"sys-{number}b", moment, END)
     for day in range(DAYS):
@@ -136,8 +138,8 @@ def _gpus() -> Parts:
         of = f'job="dcgm-exporter", node="mig", UUID="GPU-mig", GPU_I_ID="{part}", gpu="0"'
         busy = f'DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{of}, namespace="team-vision", pod="notebooks"}}'
         # The exporter is updated once.
-        yield busy, 0, 18 * DAY + 600, 0.7
-        yield busy, 18 * DAY + 610, END, 0.7
+        yield busy, 0, 13 * DAY + 600, 0.7
+        yield busy, 13 * DAY + 610, END, 0.7
 
 
 def _busy(at: int) -> float:
