@@ -40,7 +40,7 @@ class Progress:
         self._start = time.monotonic()
         self._running: dict[str, float] = {}
         self._done = 0
-        self._status = ""
+        self._notes: dict[str, str] = {}
         self._reported = self._start
         self._live = Live(
             console=self._console, refresh_per_second=8, transient=True, get_renderable=self._view
@@ -70,15 +70,17 @@ class Progress:
             if not is_component(metadata.urn) and metadata.op.value not in _STEADY:
                 self._running[metadata.urn] = time.monotonic()
         for ended in (event.res_outputs_event, event.res_op_failed_event):
-            if ended and self._running.pop(ended.metadata.urn, None) is not None:
-                self._done += 1
+            if ended:
+                self._notes.pop(ended.metadata.urn, None)
+                if self._running.pop(ended.metadata.urn, None) is not None:
+                    self._done += 1
         if event.res_op_failed_event:
             self.show(f"[red]failed[/red] {short(event.res_op_failed_event.metadata.urn)}")
         diagnostic = event.diagnostic_event
         if diagnostic and diagnostic.severity in ("info", "warning", "info#err"):
             text = plain(diagnostic)
             if diagnostic.ephemeral:
-                self._status = text
+                self._notes[diagnostic.urn or ""] = text
             elif text:
                 self.show(text)
 
@@ -99,9 +101,8 @@ class Progress:
         oldest = sorted(self._running, key=self._running.__getitem__)
         names = ", ".join(short(urn) for urn in oldest[:3]) + (" ..." if len(oldest) > 3 else "")
         parts = [f"{self._done} done", f"{len(oldest)} under way" + (f": {names}" if names else "")]
-        if self._status:
-            parts.append(self._status)
-        return "  ".join(parts)
+        waiting = [self._notes[urn] for urn in oldest if self._notes.get(urn)]
+        return "  ".join([*parts, *waiting[:1]])
 
 
 def watched(

@@ -21,7 +21,8 @@ def seed(state: State, resources: Iterable[Mapping[str, Any]]) -> list[str]:
     """Register resources; returns the ids of the new ones.
 
     Each has its full `type` and `id`, and optionally `outputs`, `account` and `region` (by default those in
-    its ARN, else those of the rehearsal). They belong to no program, so none deletes them.
+    its ARN, else those of the rehearsal), and `urn`, by which it can be deleted. They belong to no program,
+    so none deletes them.
     """
     with state.transaction():
         return [one["id"] for one in resources if _insert(state, one)]
@@ -39,8 +40,9 @@ def _insert(state: State, one: Mapping[str, Any]) -> bool:
     values = {"account": account, "region": region, "id": key, "name": key, "path": "/"}
     outputs: Properties = {**row.defaults, "tagsAll": {}, "region": region, **given}
     outputs.setdefault("arn", key if found else expand(row.link, key, {**values, **outputs}))
+    urn = str(one.get("urn") or "")
     record: Record = state.insert(
-        package=PACKAGE, type=token, scope=scope, id=key, urn="", name="", inputs={}, outputs=outputs
+        package=PACKAGE, type=token, scope=scope, id=key, urn=urn, name="", inputs={}, outputs=outputs
     )
     names = {str(given["name"])} if given.get("name") else set()
     state.issue(record, {*identifiers(row, "arn", key, outputs), *names})

@@ -54,6 +54,9 @@ class CloudServices(Protocol):
     def beyond(self, spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) -> list["Short"]:
         """The quotas that a deployment exceeds."""
 
+    def presumed(self, spec: "StackSpec", /) -> list[dict[str, Any]]:
+        """What a rehearsal takes as bought before: rows of `rehearsal.client.Rehearsal.seed` with URNs."""
+
     def to_keep(self, resources: Sequence[Mapping[str, Any]]) -> list[str]:
         """URNs in a state that belong to others as well: the end of the stack forgets them only."""
 

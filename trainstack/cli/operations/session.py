@@ -1,10 +1,12 @@
 """Operations on one stack, in real or rehearsed clouds, with progress, interruption and a summary."""
 
+import contextlib
 import datetime
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import typer
 
@@ -20,13 +22,14 @@ from infra.stackspec import StackSpec
 from infra.stackspec.load import load_deployed, require_file
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
+from rehearsal.control import ControlError
 from rehearsal.core import faults as rehearsal_faults
 from rehearsal.projects import homes
 from rehearsal.projects.project import read
 from rehearsal.projects.workspace import Workspace, of_checkout
 from rehearsal.recovery import alone
 from trainstack import held_addresses
-from trainstack.cli.clouds.choice import services_of_state
+from trainstack.cli.clouds.choice import services_of, services_of_state
 from trainstack.cli.operations import summary
 from trainstack.cli.operations.drift import print_drift
 from trainstack.cli.operations.jobs_in_use import JobsInUse, jobs_in_use
@@ -67,6 +70,11 @@ class Session:
     rehearsal: Rehearsal | None = None
     faults: rehearsal_faults.Faults = field(default_factory=rehearsal_faults.Faults)
 
+    @property
+    def _presumed(self) -> list[dict[str, Any]]:
+        """Capacity that a rehearsal takes as bought, as the spec names it."""
+        return services_of(self.spec.cloud).presumed(self.spec) if self.spec else []
+
     def refresh(self, *, confirmed: bool) -> None:
         """Adopt into the state what changed outside of it."""
         self._confirm(confirmed, "Refresh the state of")
@@ -100,6 +108,10 @@ class Session:
             self._confirm(confirmed, "Destroy everything in")
             operation = functools.partial(self._destroyed, services_of_state(resources).to_keep(resources))
             outcome = self._changing("destroy", operation, jobs, now=now)
+        if self.rehearsal and outcome.succeeded:
+            for one in self._presumed:
+                with contextlib.suppress(ControlError):  # it was never deployed, or another stack uses it
+                    self.rehearsal.drift(one["urn"], None)
         # Resources of other stacks in the same home keep its daemon.
         if self.rehearsal and outcome.succeeded and not any(self.rehearsal.status()["resources"].values()):
             self.rehearsal.wait_until_idle()

@@ -52,6 +52,26 @@ def beyond(spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) 
     return exceeded(spec, overrides, largest=largest)
 
 
+def presumed(spec: "StackSpec") -> list[dict[str, Any]]:
+    """Capacity reservations and Capacity Blocks that pools name: the launch templates refer to them."""
+    kind = "aws:ec2/capacityReservation:CapacityReservation"
+    return [
+        {
+            "type": kind,
+            "id": pool.purchase.id,
+            "urn": f"urn:pulumi:{spec.name}::presumed::{kind}::{pool.purchase.id}",
+            "region": spec.region,
+            "outputs": {
+                "availabilityZone": pool.zones[0],
+                "instanceCount": pool.max_nodes,
+                "instanceType": pool.machine,
+            },
+        }
+        for pool in getattr(spec.layout, "pools", ())
+        if pool.purchase.kind in ("reserved", "block")
+    ]
+
+
 def to_keep(resources: Sequence[Mapping[str, Any]]) -> list[str]:
     """Log groups of the account, which stacks of an earlier version own, and their key."""
     return to_retain(resources)

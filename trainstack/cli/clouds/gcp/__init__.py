@@ -47,6 +47,11 @@ def beyond(spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) 
     return exceeded(spec, overrides, largest=largest)
 
 
+def presumed(spec: "StackSpec") -> list[dict[str, Any]]:  # noqa: ARG001 - as on AWS
+    """Nothing: a rehearsed pool may name any reservation that no program has made."""
+    return []
+
+
 def to_keep(resources: Sequence[Mapping[str, Any]]) -> list[str]:  # noqa: ARG001 - as on AWS
     """Nothing of a project is a stack's."""
     return []
