@@ -84,8 +84,9 @@ class _Running:
 class Agent:
     """The kubelets and the kube-proxy of all nodes of one control plane."""
 
-    def __init__(self, state: State, home: Path, api: KubernetesApi, identity: Identity) -> None:
+    def __init__(self, state: State, home: Path, api: KubernetesApi, identity: Identity, scope: str) -> None:
         self._state, self._home, self._api, self._identity = state, home, api, identity
+        self._scope = scope
         self._pods: dict[str, _Running] = {}
         self._registered: dict[str, Object] = {}
         self._nodes: frozenset[str] = frozenset()
@@ -290,7 +291,7 @@ class Agent:
         )  # fmt: skip
 
     def _cluster(self) -> RealCluster:
-        return current(self._state, self._api)
+        return current(self._state, self._api, self._scope)
 
     def _all(self) -> list[_Running]:
         with self._lock:

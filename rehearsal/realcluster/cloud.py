@@ -1,6 +1,6 @@
-"""The `kubernetes` package on a real control plane.
+"""The `kubernetes` package on real control planes.
 
-Objects are in the API server. The state only records which resource created which object, so that objects of
+Objects are in the API servers. The state only records which resource created which object, so that objects of
 a killed engine are found.
 """
 
@@ -29,8 +29,6 @@ from rehearsal.kubernetes.api.retries import retried
 from rehearsal.kubernetes.awaiter.wait_for import skipped
 from rehearsal.kubernetes.checks import checked
 from rehearsal.kubernetes.clusters import (
-    EKS_CLUSTER,
-    GKE_CLUSTER,
     PACKAGE,
     kubeconfig,
     namespace_of,
@@ -40,7 +38,8 @@ from rehearsal.kubernetes.diffs import REPLACE_UNREADY, annotations, diff, keeps
 from rehearsal.kubernetes.kinds import HELM_RELEASE, ObjectKind, is_patch
 from rehearsal.realcluster import awaits, releases, writes
 from rehearsal.realcluster.cluster import RealCluster
-from rehearsal.realcluster.plane import plane_of
+from rehearsal.realcluster.plane import Plane
+from rehearsal.realcluster.planes import planes_of
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 _HEALTH = ("Deployment", "StatefulSet", "DaemonSet", "Job", "Pod", "Service", "Ingress")
@@ -54,7 +53,7 @@ class RealKubernetesCloud(EmulatedCloud):
     def __init__(self, state: State, schemas: Schemas, home: Path) -> None:
         self.version = schemas.version
         self.state, self._schemas = state, schemas
-        self.plane = plane_of(state, home)
+        self.planes = planes_of(state, home)
 
     def settings_for(self, record: Record) -> Properties:
         """See `model.EmulatedCloud`."""
@@ -63,26 +62,21 @@ class RealKubernetesCloud(EmulatedCloud):
     # -- the daemon's side -----------------------------------------------------------------------------
 
     def restore(self) -> None:
-        """Start the control plane of this home again, if it has one."""
-        if self.plane.known:
-            self.plane.api()
+        """Start the control planes of this home again."""
+        self.planes.restore()
 
     def hold(self) -> None:
-        """Start the control plane for a foreign provider."""
-        self.plane.api()
+        """Start the control planes for a foreign provider."""
+        self.planes.hold()
 
     def live_workloads(self) -> list[dict[str, Any]]:
-        """Pods with processes, and the control plane while it has objects."""
-        rows = [row for row in self.plane.pods() if row["run"] and row["phase"] in ("Pending", "Running")]
-        made = self.state.count(PACKAGE) or any(map(self._clusters, (EKS_CLUSTER, GKE_CLUSTER)))
-        return [*rows, *([self.plane.describe()] if self.plane.runs and made else [])]
+        """Pods with processes, and the control planes while they have objects."""
+        rows = [row for row in self.planes.pods() if row["run"] and row["phase"] in ("Pending", "Running")]
+        return [*rows, *self.planes.describe()]
 
     def stop(self) -> None:
         """End every process."""
-        self.plane.stop()
-
-    def _clusters(self, token: str) -> list[Record]:
-        return self.state.find(type=token)
+        self.planes.stop()
 
     # -- model.Cloud -----------------------------------------------------------------------------------
 
@@ -126,7 +120,7 @@ class RealKubernetesCloud(EmulatedCloud):
         if call.type == HELM_RELEASE:
             if preview or cluster is None:
                 return "", helm.preview(inputs)
-            return releases.create(call, self.plane, cluster, inputs)
+            return releases.create(call, self._plane(cluster), cluster, inputs)
         kind, body = writes.kind_of(call.type), writes.body_of(call.type, inputs)
         if preview or cluster is None:
             seen = (
@@ -187,7 +181,7 @@ class RealKubernetesCloud(EmulatedCloud):
         if call.type == HELM_RELEASE:
             if preview or cluster is None or record is None:
                 return helm.preview(inputs)
-            return releases.update(call, self.plane, cluster, record, inputs)
+            return releases.update(call, self._plane(cluster), cluster, record, inputs)
         kind, body = writes.kind_of(call.type), writes.body_of(call.type, inputs)
         if preview or cluster is None:
             manager = writes.manager_of(call)
@@ -218,7 +212,7 @@ class RealKubernetesCloud(EmulatedCloud):
             return
         if call.type == HELM_RELEASE:
             if record:
-                releases.delete(self.plane, cluster, record)
+                releases.delete(self._plane(cluster), cluster, record)
             return
         live = self._live(call, id)
         if live is not None and is_patch(call.type):
@@ -242,7 +236,10 @@ class RealKubernetesCloud(EmulatedCloud):
 
     def _cluster(self, call: Call) -> RealCluster | None:
         found = resolve(self.state, call.instance.config)
-        return RealCluster(self.state, found.record, self.plane.api()) if found else None
+        return RealCluster(self.state, found.record, self.planes.of(found.record).api()) if found else None
+
+    def _plane(self, cluster: RealCluster) -> Plane:
+        return self.planes.of(cluster.record)
 
     def _record(self, call: Call, id: str) -> Record | None:
         found = resolve(self.state, call.instance.config)

@@ -66,7 +66,10 @@ class RealCluster(KubeCluster):
         )
 
 
-def current(state: State, api: KubernetesApi) -> RealCluster:
-    """The cluster of the control plane's nodes: the one of a cloud, else the ambient one."""
-    made = (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER), ambient.RECORD)
-    return RealCluster(state, made[0], api)
+def current(state: State, api: KubernetesApi, scope: str) -> RealCluster:
+    """The cluster with a scope as it is now; the ambient one once that of a cloud is deleted."""
+    for record in (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER)):
+        found = RealCluster(state, record, api)
+        if found.scope == scope:
+            return found
+    return RealCluster(state, ambient.RECORD, api)

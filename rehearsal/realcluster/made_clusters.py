@@ -1,35 +1,30 @@
-"""Give clusters of emulated clouds the address and certificate authority of the real control plane."""
+"""Give clusters of emulated clouds the address and certificate authority of their real control planes."""
 
 import base64
 from pathlib import Path
 
-from rehearsal.core.model import Call, EmulatedCloud, Properties, RefusalError
+from rehearsal.core.model import Call, EmulatedCloud, Properties
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER
-from rehearsal.realcluster.plane import plane_of
+from rehearsal.realcluster.planes import planes_of
 
 
 class MadeClusters(Wrapper):
-    """A cloud with one real cluster. A home has one control plane, so a second cluster is refused."""
+    """A cloud whose clusters are real."""
 
     def __init__(self, inside: EmulatedCloud, state: State, home: Path) -> None:
         super().__init__(inside)
-        self._state, self._plane = state, plane_of(state, home)
+        self._state, self._planes = state, planes_of(state, home)
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
         """See `model.EmulatedCloud`."""
         if call.type not in (EKS_CLUSTER, GKE_CLUSTER) or preview:
             return self.inside.create(call, inputs, preview=preview)
-        for token in (EKS_CLUSTER, GKE_CLUSTER):
-            for record in self._state.find(type=token):
-                raise RefusalError(
-                    "OneControlPlane",
-                    f"cluster {record.id} uses the only real control plane of this rehearsal.",
-                    "Rehearse the other cluster in a home of its own (TRAINSTACK_REHEARSAL_HOME).",
-                )
         identifier, outputs = self.inside.create(call, inputs, preview=False)
-        access = self._plane.api().access
+        (made,) = (one for one in self._state.find(type=call.type, id=identifier) if one.urn == call.urn)
+        self._planes.discard_unused()
+        access = self._planes.of(made).api().access
         authority = base64.b64encode(access.authority.read_bytes()).decode()
         if call.type == EKS_CLUSTER:
             real = {"endpoint": access.server, "certificateAuthority": {"data": authority}}
@@ -44,12 +39,16 @@ class MadeClusters(Wrapper):
                 "controlPlaneEndpointsConfig": {**control, "dnsEndpointConfig": named},
             }
         outputs = {**outputs, **real}
-        for record in self._state.find(type=call.type, id=identifier):
-            self._state.replace(record, inputs=record.inputs, outputs={**record.outputs, **real})
+        self._state.replace(made, inputs=made.inputs, outputs={**made.outputs, **real})
         return identifier, outputs
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
         """See `model.EmulatedCloud`; also deletes the control plane's data."""
+        gone = [
+            one
+            for one in self._state.find(type=call.type, id=id)
+            if one.urn == call.urn and call.type in (EKS_CLUSTER, GKE_CLUSTER)
+        ]
         self.inside.delete(call, id, outputs)
-        if call.type in (EKS_CLUSTER, GKE_CLUSTER):
-            self._plane.discard()
+        for record in gone:
+            self._planes.discard(record)

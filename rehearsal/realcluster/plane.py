@@ -1,7 +1,6 @@
-"""The real control plane of a rehearsal home and its nodes, started on first use."""
+"""The real control plane of a cluster and its nodes, started on first use."""
 
 import contextlib
-import functools
 import json
 import logging
 import shutil
@@ -21,7 +20,7 @@ from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
 from rehearsal.kubernetes.kinds import HELM_RELEASE
 from rehearsal.realcluster.agent import Agent
-from rehearsal.realcluster.real_provider import CREDENTIAL, FOLDER
+from rehearsal.realcluster.real_provider import CREDENTIAL
 from rehearsal.workloads.translate import Pod
 
 _LOG = logging.getLogger("rehearsal")
@@ -29,21 +28,20 @@ _LOG = logging.getLogger("rehearsal")
 _NODE_GRACE_S = 30 * 24 * 3600
 
 
-@functools.cache
-def plane_of(state: State, home: Path) -> "Plane":
-    """The control plane of a home, one per process."""
-    return Plane(state, home)
-
-
 class Plane:
     """Thread-safe. Its objects outlive this process; its processes do not.
+
+    `scope` is that of the cluster's objects in the state, `folder` has its files.
 
     When it exits it is restarted at the same address, as the API server of a managed cluster is, and the pods
     on its nodes continue to run.
     """
 
-    def __init__(self, state: State, home: Path) -> None:
-        self._state, self._home, self.folder = state, home, home / FOLDER
+    def __init__(
+        self, state: State, home: Path, identities: PodIdentities, *, scope: str, folder: Path
+    ) -> None:
+        self._state, self._home, self._identities = state, home, identities
+        self._scope, self.folder = scope, folder
         self._lock = threading.RLock()
         self._processes, self._open = contextlib.ExitStack(), contextlib.ExitStack()
         self._running: ControlPlane | None = None
@@ -89,8 +87,8 @@ class Plane:
         return {
             **dict.fromkeys(("namespace", "reason", "message"), ""),
             "kind": "ControlPlane",
-            "name": "control-plane",
-            "pod": "control-plane",
+            "name": self.folder.name,
+            "pod": self.folder.name,
             "phase": "Running",
             "ready": self.runs,
             "run": True,
@@ -149,16 +147,14 @@ class Plane:
     def _connect(self) -> None:
         assert self._running is not None
         self._api = self._open.enter_context(self._running.api())
-        identities = PodIdentities(self._state)
-        self._open.callback(identities.stop)
         self._write_login()
         host, _, port = self._api.access.server.removeprefix("https://").partition(":")
         server = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
 
         def identity(cluster: KubeCluster, pod: Pod, folder: Path) -> Mapping[str, str]:
-            return {**identities.environment(cluster, pod, folder), **server}
+            return {**self._identities.environment(cluster, pod, folder), **server}
 
-        self._agent = Agent(self._state, self._home, self._api, identity)
+        self._agent = Agent(self._state, self._home, self._api, identity, self._scope)
         self._open.callback(self._agent.stop)
         self._agent.start()
 
@@ -178,7 +174,7 @@ class Plane:
 
     def _installed(self) -> list[tuple[str, Mapping[str, Any]]]:
         found = []
-        for record in self._state.find(type=HELM_RELEASE):
+        for record in self._state.find(type=HELM_RELEASE, scope=self._scope):
             chart = find(str(record.inputs.get("chart") or ""))
             if chart and chart.name in ADDONS:
                 found.append((chart.name, record.inputs.get("values") or {}))

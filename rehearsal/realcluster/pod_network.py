@@ -7,6 +7,7 @@ from dataclasses import replace
 from rehearsal.controlplane.api import Object
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.controllers.services import SUFFIX, Services
 from rehearsal.realcluster.cluster import RealCluster
 from rehearsal.workloads.addresses import Addresses
@@ -47,11 +48,11 @@ class EmulatedPodNetwork:
 
     def address(self, body: Object) -> str:
         """Address of a pod; a pod with a DNS name has it before it exists."""
-        return self._addresses.of(_slot(body))
+        return self._addresses.of(_slot(self._cluster(), body))
 
     def release(self, body: Object) -> None:
         """Release the address of a deleted pod."""
-        self._addresses.release(_slot(body))
+        self._addresses.release(_slot(self._cluster(), body))
 
     def sync(self) -> None:
         """Serve exactly the existing Services; assign addresses to load balancers, as a cloud does."""
@@ -97,14 +98,18 @@ class _Services(Services):
         host, _, rest = name.removesuffix(SUFFIX).partition(".")
         service, _, namespace = rest.partition(".")
         if namespace and "." not in namespace and self.cluster.get("Service", namespace, service):
-            return Host(self.addresses.of(f"{_SLOT}|{namespace}/{service}/{host}|"))
+            return Host(self.addresses.of(_named_slot(self.cluster, namespace, service, host)))
         return super().reserved(name)
 
 
-def _slot(body: Object) -> str:
+def _slot(cluster: RealCluster, body: Object) -> str:
     metadata, spec = body["metadata"], body["spec"]
     if spec.get("subdomain"):
-        return (
-            f"{_SLOT}|{metadata['namespace']}/{spec['subdomain']}/{spec.get('hostname') or metadata['name']}|"
+        return _named_slot(
+            cluster, metadata["namespace"], spec["subdomain"], spec.get("hostname") or metadata["name"]
         )
     return f"{_SLOT}|{metadata['uid']}|"
+
+
+def _named_slot(cluster: KubeCluster, namespace: str, service: str, host: str) -> str:
+    return f"{_SLOT}|{cluster.scope}|{namespace}/{service}/{host}|"

@@ -3,6 +3,7 @@
 It replaces this process, which holds a lease of the daemon, so that the control plane runs as long.
 """
 
+import json
 import os
 import shutil
 import sys
@@ -12,18 +13,34 @@ from pathlib import Path
 from rehearsal import control
 
 NAME = "pulumi-resource-kubernetes"
-# Output of `aws eks get-token` and gke-gcloud-auth-plugin, written when the control plane starts.
-FOLDER, CREDENTIAL = "control-plane", "exec-credential.json"
+# Folder of the control planes of a home, and that of programs that make no cluster.
+FOLDER, AMBIENT = "control-plane", "ambient"
+# Output of `aws eks get-token` and gke-gcloud-auth-plugin, written when a control plane starts.
+CREDENTIAL = "exec-credential.json"
 _LOGIN = """#!/bin/sh
 # The kubeconfig of an EKS cluster runs the AWS CLI for a login; this returns that of the rehearsal.
 case "$*" in
-  *"eks get-token"*) exec cat {credential} ;;
+  *"eks get-token"*) ;;
   *) echo "the rehearsal has no AWS CLI: only 'aws eks get-token' is answered" >&2; exit 1 ;;
 esac
+region='*'
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --cluster-name) name=$2 ;;
+    --region) region=$2 ;;
+  esac
+  shift
+done
+exec cat {planes}/"$name".$region.*/{credential}
 """
-# The kubeconfig of a GKE cluster runs a plugin; here there is one login.
+# The kubeconfig of a GKE cluster runs a plugin, which is told the cluster's address (provideClusterInfo).
 _GOOGLE_LOGIN = """#!/bin/sh
-exec cat {credential}
+for access in {planes}/*/access.json; do
+  server=$(sed -n 's/.*"server": *"\\([^"]*\\)".*/\\1/p' "$access")
+  case "$KUBERNETES_EXEC_INFO" in *"$server"*) exec cat "${{access%/*}}/{credential}" ;; esac
+done
+echo "no cluster of the rehearsal has the address that the kubeconfig names" >&2
+exit 1
 """
 
 
@@ -33,9 +50,15 @@ def installed() -> Path | None:
     return Path(found) if found else max(_plugins(), key=_version, default=None)
 
 
-def admin_kubeconfig(home: Path) -> Path:
-    """Administrator kubeconfig of a home's control plane, once it was started."""
-    return home / FOLDER / "admin.kubeconfig"
+def admin_kubeconfig(home: Path, kubeconfig: str = "") -> Path:
+    """Administrator kubeconfig of the control plane that a user's kubeconfig (JSON) names, once it started.
+
+    Without one, or of a cluster that is gone: that of programs that make no cluster.
+    """
+    for access in (home / FOLDER).glob("*/access.json") if kubeconfig else ():
+        if json.loads(access.read_text(encoding="utf-8"))["server"] in kubeconfig:
+            return access.with_name("admin.kubeconfig")
+    return home / FOLDER / AMBIENT / "admin.kubeconfig"
 
 
 def _plugins() -> Iterator[Path]:
@@ -54,7 +77,7 @@ def main(provider: str, home: str) -> int:
     folder.mkdir(exist_ok=True)
     for name, script in (("aws", _LOGIN), ("gke-gcloud-auth-plugin", _GOOGLE_LOGIN)):
         login = folder / name
-        login.write_text(script.format(credential=Path(home) / FOLDER / CREDENTIAL))
+        login.write_text(script.format(planes=Path(home) / FOLDER, credential=CREDENTIAL))
         login.chmod(0o700)
     try:
         connection, _ = control.lease(Path(home), {"op": "hold", "engine": os.getppid()})

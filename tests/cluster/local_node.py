@@ -9,6 +9,7 @@ from pathlib import Path
 from rehearsal.controlplane.api import KubernetesApi
 from rehearsal.core.state import State
 from rehearsal.kubernetes import ambient
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.realcluster.agent import Agent
 from tests.cluster.waiting import eventually
 
@@ -22,7 +23,8 @@ def joined(api: KubernetesApi, folder: Path, *, agent_api: KubernetesApi | None 
     home, over = folder / "home", threading.Event()
     home.mkdir()
     state = State(home / "state.sqlite", daemon=True)
-    agent = Agent(state, home, agent_api or api, lambda cluster, pod, folder: {})
+    scope = KubeCluster(state, ambient.RECORD).scope
+    agent = Agent(state, home, agent_api or api, lambda cluster, pod, folder: {}, scope)
     agent.start()
     eventually(lambda: api.find("v1", "Node", NAME), "the node joins")
 

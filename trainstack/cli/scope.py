@@ -15,6 +15,7 @@ from trainstack.cli.access import deployed, kubeconfig_file, namespace_of
 
 if TYPE_CHECKING:  # help needs none of them
     from infra.clouds.kubectl import ApiResponse, ClusterApi
+    from infra.outputs.cluster import StackOutputs
     from rehearsal.client import Rehearsal
 
 # As in components/kubernetes/queueing/kueue.py, which imports the engine's packages.
@@ -103,7 +104,7 @@ def scope(stack: str | None, team: str, login: ClusterLogin, *, rehearse: bool) 
     only = namespace_of(exported, team) if team else None
     teams = {one.namespace: one.name for one in exported.teams}
     if rehearsal is not None:
-        with connected(None, rehearsed_kubeconfig(rehearsal, exported.stack)) as cluster:
+        with connected(None, rehearsed_kubeconfig(rehearsal, exported)) as cluster:
             yield Scope(exported.stack, cluster, teams, only)
         return
     with kubeconfig_file(exported, team) as config, connected(None, config) as cluster:
@@ -202,8 +203,9 @@ def _name(namespace: Mapping[str, Any]) -> str:
     return str((about.get("annotations") or {}).get(_TEAM_NAME) or about["name"])
 
 
-def rehearsed_kubeconfig(rehearsal: "Rehearsal", stack: str) -> Path:
+def rehearsed_kubeconfig(rehearsal: "Rehearsal", exported: "StackOutputs") -> Path:
     """The kubeconfig of the administrator. Raises UserError where the cluster is only emulated."""
+    stack = exported.stack
     from rehearsal.cluster_kind import real_cluster  # noqa: PLC0415
     from rehearsal.realcluster.real_provider import admin_kubeconfig  # noqa: PLC0415
 
@@ -211,4 +213,4 @@ def rehearsed_kubeconfig(rehearsal: "Rehearsal", stack: str) -> Path:
         rule = "emulated Kubernetes does not run Kueue, and no program of the ledger"
         fix = f"Rehearse with a real control plane: trainstack up -s {stack} --rehearse --cluster real."
         raise UserError([Problem("--rehearse", stack, rule, fix, code="queue-needs-control-plane")])
-    return admin_kubeconfig(rehearsal.home)
+    return admin_kubeconfig(rehearsal.home, exported.kubeconfig)

@@ -18,7 +18,7 @@ from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import ClusterKind, choose
 from rehearsal.controlplane.api import Access, KubernetesApi
 from rehearsal.controlplane.nodes import GPU, KwokPool, pool_nodes
-from rehearsal.realcluster.real_provider import CREDENTIAL, FOLDER, admin_kubeconfig
+from rehearsal.realcluster.real_provider import CREDENTIAL, FOLDER
 from tests.rehearsal.day2.changes import Edit
 from tests.rehearsal.day2.stack import AWS, CACHE
 from tests.rehearsal.frugal import FRUGAL, FrugalStack, select
@@ -45,7 +45,7 @@ class LivedIn:
     @property
     def kubeconfig(self) -> Path:
         """The administrator's."""
-        return admin_kubeconfig(self.rehearsal.home)
+        return administrators(self.rehearsal.home)
 
     def planned(self, *edits: Edit) -> list[PlannedStep]:
         """The steps of an `up` with further edits."""
@@ -103,10 +103,17 @@ def lived_in(folder: Path) -> Iterator[LivedIn]:
         rehearsal.stop()
 
 
+def administrators(home: Path) -> Path:
+    """The kubeconfig of administrators of the only cluster of a home."""
+    (found,) = (home / FOLDER).glob("*/admin.kubeconfig")
+    return found
+
+
 def administrator(home: Path) -> Access:
     """The administrator's access to the control plane of a rehearsal home."""
-    status = json.loads((home / FOLDER / CREDENTIAL).read_text())["status"]
-    cluster = json.loads(admin_kubeconfig(home).read_text())["clusters"][0]["cluster"]
+    (credential,) = (home / FOLDER).glob(f"*/{CREDENTIAL}")
+    status = json.loads(credential.read_text())["status"]
+    cluster = json.loads(administrators(home).read_text())["clusters"][0]["cluster"]
     certificate, key = home.parent / "admin.crt", home.parent / "admin.key"
     certificate.write_text(status["clientCertificateData"])
     key.touch(mode=0o600)

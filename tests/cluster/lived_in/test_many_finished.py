@@ -13,7 +13,6 @@ import pytest
 
 from infra.clouds.kubectl import connected
 from rehearsal.controlplane.api import Access
-from rehearsal.realcluster.real_provider import FOLDER
 from tests.cluster.history import copies, seconds, store
 from tests.cluster.lived_in.stack import LivedIn, lived_in
 from tests.cluster.lived_in.users import RESEARCH, TEAMS, VISION, Users
@@ -50,7 +49,7 @@ def own(tmp_path: Path) -> Iterator[LivedIn]:
 
 def test_a_long_history_delays_no_change_and_no_end(own: LivedIn, tmp_path: Path) -> None:
     users = Users(own.api)
-    plane, authority = own.rehearsal.home / FOLDER, own.api.access.authority
+    plane, authority = own.kubeconfig.parent, own.api.access.authority
     for team in OLD:
         users.finished(team, 1)
     users.reach({(team, "old-0"): "finished" for team in OLD})

@@ -69,7 +69,7 @@ def lived(home: Path) -> Life:
     opened = life.do(home, "status").stdout
     refreshed = life.do(home, "refresh", "--yes")
     managed, live = _judged(home)
-    audit = (home / "control-plane" / "audit.log").read_text()
+    audit = next((home / "control-plane").glob("*/audit.log")).read_text()
     before = Rehearsal(home).status()["resources"]["kubernetes"]
     begun = lambda: Rehearsal(home).status()["resources"]["kubernetes"] < before - 20  # noqa: E731
     cut = _killing(home, ("-m", "rehearsal.daemon"), begun, lambda: life.do(home, "destroy", "--yes"))
@@ -124,7 +124,7 @@ def _judged(home: Path) -> tuple[Verdicts, Verdicts]:
     export, rules = home.parent / "live.json", CATALOG.rules.values()
     assert life.native(home, "stack", "export", "--stack", life.STACK, "--file", str(export)).returncode == 0
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("KUBECONFIG", str(home / "control-plane" / "admin.kubeconfig"))
+        patched.setenv("KUBECONFIG", str(next((home / "control-plane").glob("*/admin.kubeconfig"))))
         found = account(collect())
     assert not found.coverage.refused
     return verdicts(rules, state.read(export)), verdicts(rules, found.resources, found.coverage)

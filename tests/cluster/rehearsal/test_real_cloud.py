@@ -87,7 +87,7 @@ def test_a_job_runs_as_a_process_and_the_job_controller_completes_it(
     outputs = driver.create(JOB, "job", **job("hello", lab, script_pod("code", env=[say])))
     assert outputs["status"]["succeeded"] == 1
     assert outputs["spec"]["completionMode"] == "NonIndexed"  # a default of the real API server
-    (pod,) = cloud.plane.api().list("v1", "Pod", lab)
+    (pod,) = cloud.planes.of(ambient.RECORD).api().list("v1", "Pod", lab)
     terminated = pod["status"]["containerStatuses"][0]["state"]["terminated"]
     assert (terminated["exitCode"], terminated["message"], pod["status"]["phase"]) == (0, "said", "Succeeded")
 
@@ -105,13 +105,13 @@ def test_a_killed_api_server_is_started_again_while_a_job_runs_and_is_waited_for
     with ThreadPoolExecutor(1) as threads:
         waited = threads.submit(driver.create, JOB, "job", **job("long", lab, script_pod("code")))
         eventually(lambda: phases() == ["Running"], "the Job runs")
-        (before,) = cloud.plane.describe()["pids"]
+        (before,) = cloud.planes.of(ambient.RECORD).describe()["pids"]
         psutil.Process(before).kill()
         outputs = waited.result()
     assert any("retrying" in text for text in driver.said)
     assert outputs["status"]["succeeded"] == 1
     assert outputs["status"].get("failed", 0) == 0, "the pods run on"
-    assert cloud.plane.describe()["pids"] != [before]
+    assert cloud.planes.of(ambient.RECORD).describe()["pids"] != [before]
 
 
 def test_a_failed_job_is_kept_with_its_reason(driver: Driver, lab: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -58,6 +59,12 @@ def test_the_installed_provider_is_started_with_a_login_to_the_control_plane(
     # It stays while the stand-in comes and goes.
     connection, _ = control.lease(rehearsal.home, {"op": "hold", "engine": os.getpid()}, patience_s=60)
     (launcher,) = (rehearsal.home / "pulumi" / "plugins").glob("resource-kubernetes-*/pulumi-resource-*")
+
+    # A cluster of a cloud with the objects and the address of the one of programs that make none.
+    planes = rehearsal.home / "control-plane"
+    shutil.copytree(planes / "ambient", planes / "dev.us-east-1.123456789012")
+    server = json.loads((planes / "ambient" / "access.json").read_text())["server"]
+    monkeypatch.setenv("KUBERNETES_EXEC_INFO", json.dumps({"spec": {"cluster": {"server": server}}}))
 
     done = subprocess.run(
         [str(launcher), "127.0.0.1:1"], capture_output=True, text=True, timeout=120, check=False

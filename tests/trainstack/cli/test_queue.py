@@ -41,7 +41,11 @@ def test_bad_input(arguments: tuple[str, ...], code: str, path: str, monkeypatch
 
 def test_a_rehearsed_queue_needs_a_real_control_plane(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
-        scope.rehearsed_kubeconfig(Rehearsal(tmp_path), "dev-aws")
+        scope.rehearsed_kubeconfig(Rehearsal(tmp_path), EXPORTED)
     assert caught.value.codes == (("queue-needs-control-plane", "--rehearse"),)
     (tmp_path / "kubernetes.json").write_text(json.dumps({"cluster": "real", "provider": "ours"}))
-    assert scope.rehearsed_kubeconfig(Rehearsal(tmp_path), "dev-aws").parent.parent == tmp_path
+    plane = tmp_path / "control-plane" / "dev-aws.us-east-1.123456789012"
+    plane.mkdir(parents=True)
+    (plane / "access.json").write_text(json.dumps({"server": "https://127.0.0.1:1234"}))
+    exported = EXPORTED.model_copy(update={"kubeconfig": '{"server": "https://127.0.0.1:1234"}'})
+    assert scope.rehearsed_kubeconfig(Rehearsal(tmp_path), exported).parent == plane

@@ -304,7 +304,7 @@ def _connected(
         config = Path(until.enter_context(tempfile.TemporaryDirectory(prefix="trainstack-")), "kubeconfig")
         config.write_text(login)
     elif real_cluster(rehearsal.home):
-        config = admin_kubeconfig(rehearsal.home)
+        config = admin_kubeconfig(rehearsal.home, login)
     else:
         return None
     return until.enter_context(connected(None, config, writing=True))
