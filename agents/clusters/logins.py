@@ -53,7 +53,11 @@ def aws_token(cluster: str, region: str, role: str = "") -> str:
 
 
 def assuming(keys: Mapping[str, str], role: str, region: str, at: datetime.datetime) -> str:
-    """The address of a request to assume a role for 15 minutes, the shortest time of STS."""
+    """The address of a request to assume a role for 15 minutes, the shortest time of STS.
+
+    The endpoint is that of the region, or the one that the environment sets for all programs of AWS.
+    """
+    given = os.environ.get("AWS_ENDPOINT_URL_STS") or os.environ.get("AWS_ENDPOINT_URL") or ""
     query = {
         "Action": "AssumeRole",
         "Version": _STS,
@@ -61,7 +65,7 @@ def assuming(keys: Mapping[str, str], role: str, region: str, at: datetime.datet
         "RoleSessionName": _SESSION,
         "DurationSeconds": "900",
     }
-    return _presigned(keys, query, region, at, {})
+    return _presigned(keys, query, region, at, {}, endpoint=given.rstrip("/"))
 
 
 def assumed(response: str) -> dict[str, str]:
@@ -96,12 +100,15 @@ def _presigned(
     region: str,
     at: datetime.datetime,
     headers: Mapping[str, str],
+    *,
+    endpoint: str = "",
 ) -> str:
-    """The address of a GET of the region's STS with its signature (Signature Version 4, in the query).
+    """The address of a GET of STS with its signature (Signature Version 4, in the query).
 
-    `headers` are signed beside `host`; their names sort after it.
+    `headers` are signed beside `host`; their names sort after it. `endpoint`: by default that of the region.
     """
-    host = f"sts.{region}.amazonaws.com"
+    endpoint = endpoint or f"https://sts.{region}.amazonaws.com"
+    host = urllib.parse.urlsplit(endpoint).netloc
     stamp = f"{at:%Y%m%dT%H%M%SZ}"
     scope = f"{at:%Y%m%d}/{region}/sts/aws4_request"
     signed_names = ";".join(("host", *headers))
@@ -123,7 +130,7 @@ def _presigned(
     for part in scope.split("/"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
     signature = hmac.new(key, signed.encode(), hashlib.sha256).hexdigest()
-    return f"https://{host}/?{text}&X-Amz-Signature={signature}"
+    return f"{endpoint}/?{text}&X-Amz-Signature={signature}"
 
 
 def _now() -> datetime.datetime:

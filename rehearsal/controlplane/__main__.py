@@ -53,7 +53,7 @@ def main() -> int:
 def _alone(order: ControlPlaneOptions) -> Iterator[None]:
     """Wait until an earlier control plane of this folder has ended."""
     order.home.parent.mkdir(parents=True, exist_ok=True)
-    with exclusive(order.home.with_suffix(".lock"), time.monotonic() + _PATIENCE_S):
+    with exclusive(order.home.with_name(f"{order.home.name}.lock"), time.monotonic() + _PATIENCE_S):
         yield
 
 
@@ -125,6 +125,7 @@ def _start_all(order: ControlPlaneOptions, processes: Processes) -> tuple[StartC
         site,
         node_grace_s=order.node_grace_s,
         controller_requests_per_s=order.controller_requests_per_s,
+        logins=order.logins,
     )
     admin = write_kubeconfig(order.home / ADMIN, access)
     start_kwok(site, admin)

@@ -36,6 +36,9 @@ class ControlPlaneOptions:
     keep: bool = False
     """Reuse the objects, authority and address of the previous control plane."""
 
+    logins: str = ""
+    """URL of the service that knows bearer tokens of clouds (a TokenReview webhook), if any."""
+
     def text(self) -> str:
         """The options as one line of JSON."""
         return json.dumps({**asdict(self), "home": str(self.home)})

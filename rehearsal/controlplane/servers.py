@@ -26,14 +26,16 @@ _AUDIT_POLICY = {
 _PATIENCE_S = 60.0
 
 
-def start_servers(site: StartContext, *, node_grace_s: int, controller_requests_per_s: int) -> Access:
+def start_servers(
+    site: StartContext, *, node_grace_s: int, controller_requests_per_s: int, logins: str = ""
+) -> Access:
     """Start all four; returns administrator access. Raises StartError."""
     etcd_port, peer_port, fresh = free_ports(3)
     port = _kept_port(site.home) or fresh
     authority, binaries, processes = site.authority, site.binaries, site.processes
     _start_etcd(site, etcd_port, peer_port)
     server = f"https://127.0.0.1:{port}"
-    keys = _start_api_server(site, etcd_port, port)
+    keys = _start_api_server(site, etcd_port, port, logins)
     admin = authority.sign("admin", ("system:masters",))
     access = Access(server, authority.file, admin.certificate, admin.key)
     with KubernetesApi(access) as api:
@@ -120,7 +122,7 @@ def _start_etcd(site: StartContext, port: int, peer_port: int) -> None:
     )
 
 
-def _start_api_server(site: StartContext, etcd_port: int, port: int) -> Path:
+def _start_api_server(site: StartContext, etcd_port: int, port: int, logins: str) -> Path:
     """Start the API server; returns the file of the key that signs service account tokens."""
     authority, home = site.authority, site.home
     serving = authority.sign("kube-apiserver", hosts=("kubernetes", "kubernetes.default.svc"))
@@ -159,9 +161,34 @@ def _start_api_server(site: StartContext, etcd_port: int, port: int) -> Path:
             f"--audit-policy-file={policy}",
             "--allow-privileged=true",
             *_front_proxy(site),
+            *_logins(site, logins),
         ],
     )
     return key
+
+
+def _logins(site: StartContext, url: str) -> list[str]:
+    """Flags for the service that knows the bearer tokens of clouds, as EKS and GKE have one."""
+    if not url:
+        return []
+    config = site.home / "logins.json"
+    config.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "logins", "cluster": {"server": url}}],
+                "users": [{"name": "api-server", "user": {}}],
+                "contexts": [{"name": "logins", "context": {"cluster": "logins", "user": "api-server"}}],
+                "current-context": "logins",
+            }
+        ),
+        encoding="utf-8",
+    )
+    return [
+        f"--authentication-token-webhook-config-file={config}",
+        "--authentication-token-webhook-version=v1",
+    ]
 
 
 def _front_proxy(site: StartContext) -> list[str]:

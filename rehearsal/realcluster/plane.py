@@ -6,6 +6,7 @@ import logging
 import shutil
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +29,28 @@ _LOG = logging.getLogger("rehearsal")
 _NODE_GRACE_S = 30 * 24 * 3600
 
 
+@dataclass(frozen=True)
+class Place:
+    """What the control plane of one cluster has of its own."""
+
+    scope: str
+    """Scope of the cluster's objects in the state."""
+    folder: Path
+    """Its files."""
+    logins: str
+    """URL of the service that knows tokens of the cluster's cloud; empty without a cloud."""
+
+
 class Plane:
     """Thread-safe. Its objects outlive this process; its processes do not.
-
-    `scope` is that of the cluster's objects in the state, `folder` has its files.
 
     When it exits it is restarted at the same address, as the API server of a managed cluster is, and the pods
     on its nodes continue to run.
     """
 
-    def __init__(
-        self, state: State, home: Path, identities: PodIdentities, *, scope: str, folder: Path
-    ) -> None:
+    def __init__(self, state: State, home: Path, identities: PodIdentities, place: Place) -> None:
         self._state, self._home, self._identities = state, home, identities
-        self._scope, self.folder = scope, folder
+        self._place, self.folder = place, place.folder
         self._lock = threading.RLock()
         self._processes, self._open = contextlib.ExitStack(), contextlib.ExitStack()
         self._running: ControlPlane | None = None
@@ -123,7 +132,13 @@ class Plane:
     def _run(self) -> None:
         self._processes.close()
         addons = {name: dict(values) for name, values in self._installed()}
-        order = ControlPlaneOptions(self.folder, node_grace_s=_NODE_GRACE_S, keep=True, addons=addons)
+        order = ControlPlaneOptions(
+            self.folder,
+            node_grace_s=_NODE_GRACE_S,
+            keep=True,
+            addons=addons,
+            logins=self._place.logins,
+        )
         try:
             self._running = made = self._processes.enter_context(running(order))
         except StartError as error:
@@ -154,7 +169,7 @@ class Plane:
         def identity(cluster: KubeCluster, pod: Pod, folder: Path) -> Mapping[str, str]:
             return {**self._identities.environment(cluster, pod, folder), **server}
 
-        self._agent = Agent(self._state, self._home, self._api, identity, self._scope)
+        self._agent = Agent(self._state, self._home, self._api, identity, self._place.scope)
         self._open.callback(self._agent.stop)
         self._agent.start()
 
@@ -174,7 +189,7 @@ class Plane:
 
     def _installed(self) -> list[tuple[str, Mapping[str, Any]]]:
         found = []
-        for record in self._state.find(type=HELM_RELEASE, scope=self._scope):
+        for record in self._state.find(type=HELM_RELEASE, scope=self._place.scope):
             chart = find(str(record.inputs.get("chart") or ""))
             if chart and chart.name in ADDONS:
                 found.append((chart.name, record.inputs.get("values") or {}))

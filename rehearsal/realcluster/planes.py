@@ -10,7 +10,8 @@ from rehearsal.core.state import State
 from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, PACKAGE, KubeCluster
 from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
-from rehearsal.realcluster.plane import Plane
+from rehearsal.realcluster.logins import Logins
+from rehearsal.realcluster.plane import Place, Plane
 from rehearsal.realcluster.real_provider import AMBIENT, FOLDER
 
 
@@ -27,20 +28,23 @@ class Planes:
         self._state, self._home = state, home
         self._lock = threading.Lock()
         self._planes: dict[str, Plane] = {}
-        self._identities: PodIdentities | None = None
+        self._shared: tuple[PodIdentities, Logins] | None = None
 
     def of(self, record: Record) -> Plane:
         """The control plane of a cloud's cluster, or the ambient one."""
         name = _folder(record)
         with self._lock:
-            if self._identities is None:  # one for all: a pod of one cluster logs in to another
-                self._identities = PodIdentities(self._state)
+            if self._shared is None:  # for all: a pod of one cluster logs in to another
+                identities = PodIdentities(self._state)
+                self._shared = identities, Logins(self._state, identities)
             if name not in self._planes:
                 scope = KubeCluster(self._state, record).scope
                 folder = self._home / FOLDER / name
-                self._planes[name] = Plane(
-                    self._state, self._home, self._identities, scope=scope, folder=folder
+                identities, logins = self._shared
+                place = Place(
+                    scope, folder, logins.url(scope) if record.type in (EKS_CLUSTER, GKE_CLUSTER) else ""
                 )
+                self._planes[name] = Plane(self._state, self._home, identities, place)
             return self._planes[name]
 
     def restore(self) -> None:
@@ -82,10 +86,10 @@ class Planes:
         for plane in self._all():
             plane.stop()
         with self._lock:
-            identities, self._identities = self._identities, None
+            shared, self._shared = self._shared, None
             self._planes.clear()
-        if identities is not None:
-            identities.stop()
+        for one in shared or ():
+            one.stop()
 
     def _all(self) -> list[Plane]:
         with self._lock:

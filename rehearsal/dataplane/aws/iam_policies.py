@@ -72,6 +72,29 @@ def trusts(role: Record, service: str, actions: frozenset[str]) -> bool:
     return granted == actions
 
 
+def trusts_role(role: Record, caller: str, actions: frozenset[str]) -> bool:
+    """Return whether the role's trust policy allows all these actions to another role, by its ARN.
+
+    A principal is an account, as its root or its number, or a role.
+    """
+    account = caller.split(":")[4]
+    principals = {"*", account, f"{':'.join(caller.split(':')[:5])}:root", caller}
+    granted: set[str] = set()
+    for statement in _list(_parsed(role.inputs.get("assumeRolePolicy")).get("Statement")):
+        principal = statement.get("Principal") or {}
+        named = _list(principal.get("AWS") if isinstance(principal, Mapping) else principal)
+        context = {"aws:PrincipalArn": caller, "aws:PrincipalAccount": account}
+        if (
+            statement.get("Effect") == "Allow"
+            and principals & set(map(str, named))
+            and _conditions_hold(statement.get("Condition") or {}, context)
+        ):
+            granted.update(
+                action for action in actions if any(_like(action, p) for p in _list(statement.get("Action")))
+            )
+    return granted == actions
+
+
 def pods_denied(role: Record, cluster: Record, namespace: str, account: str, audience: str = STS) -> str:
     """The error for pods of a service account that request the role by their token; empty when allowed.
 

@@ -11,7 +11,7 @@ from typing import Any
 from rehearsal.accounts import ACCOUNT
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.aws.iam_policies import role_record, trusts
+from rehearsal.dataplane.aws.iam_policies import AccessCheck, allowed, role_record, trusts, trusts_role
 from rehearsal.isolation import OPERATOR_KEY, OPERATOR_SECRET
 
 _ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
@@ -29,6 +29,8 @@ class Caller:
 
     role_arn: str
     session: str
+    tagged: bool = False
+    """Whether the session has transitive tags, as those of EKS Pod Identity have."""
 
     @property
     def account(self) -> str:
@@ -105,16 +107,40 @@ class Identities:
             known = self._tokens.get(token)
         if known is None:
             raise Denied("the service account token is not valid")
-        arn, session = known.role_arn, known.session
+        arn = known.role_arn
         role = role_record(self._state, arn)
         if role is None:
             raise Denied(f"role {arn} does not exist")
         if not trusts(role, known.service, known.needed):
             actions = " and ".join(sorted(known.needed))
             raise Denied(f"the trust policy of {arn} does not let {known.service} do {actions}")
+        return self._issued(Caller(arn, known.session, tagged=known.needed == _NEEDED))
+
+    def assumed(self, caller: Caller, arn: str, session: str) -> Mapping[str, Any]:
+        """New credentials of a role for a caller that assumes it. Raises Denied.
+
+        The identity policies of the caller must allow it, and the trust policy of the role. Transitive tags
+        of the caller's session are passed on, which needs `sts:TagSession`: IAM User Guide, "Pass session
+        tags in AWS STS", "Chaining roles with session tags".
+        """
+        needed = _NEEDED if caller.tagged else _ASSUMES
+        role, own = role_record(self._state, arn), role_record(self._state, caller.role_arn)
+        refused = Denied(
+            f"User: {caller.arn} is not authorized to perform: sts:AssumeRole on resource: {arn}"
+        )
+        if role is None or not trusts_role(role, caller.role_arn, needed):
+            raise refused
+        if caller != OPERATOR:
+            checks = (AccessCheck(action, arn) for action in needed)
+            if own is None or not all(allowed(self._state, own, check) for check in checks):
+                raise refused
+        return self._issued(Caller(arn, session, tagged=caller.tagged))
+
+    def _issued(self, caller: Caller) -> Mapping[str, Any]:
+        arn = caller.role_arn
         key, session_token = f"ASIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(64)
         with self._lock:
-            self._keys[key] = (session_token, Caller(arn, session))
+            self._keys[key] = (session_token, caller)
             secret = self._secrets[key] = secrets.token_urlsafe(30)
         return {
             "AccessKeyId": key,

@@ -37,7 +37,7 @@ class Dataplane:
         self.identities = Identities(state)
         self.services: dict[str, Service] = {
             "secretsmanager": SecretsManager(state),
-            "sts": Sts(),
+            "sts": Sts(self.identities),
             "s3": S3(state),
             **(services or {}),
         }

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from rehearsal.core.model import Record
 from rehearsal.core.state import State
+from rehearsal.dataplane.aws.eks_logins import user_of
 from rehearsal.dataplane.aws.server import Dataplane
 from rehearsal.dataplane.gcp.server import GooglePlane
 from rehearsal.kubernetes.aws import identity as aws_identity
@@ -16,6 +18,7 @@ class PodIdentities:
     """Emulated cloud services for pods of any cluster, until `stop`."""
 
     def __init__(self, state: State) -> None:
+        self._state = state
         self._aws, self._google = Dataplane(state), GooglePlane(state)
 
     def environment(self, cluster: KubeCluster, pod: Pod, folder: Path) -> Mapping[str, str]:
@@ -23,6 +26,16 @@ class PodIdentities:
         if cluster.record.type == GKE_CLUSTER:
             return google_identity.environment(self._google, cluster, pod)
         return aws_identity.environment(self._aws, cluster, pod, folder)
+
+    def user(self, cluster: Record, token: str) -> Mapping[str, object] | None:
+        """The user of a bearer token of a cluster's cloud, as a TokenReview shows it; None for another token.
+
+        Permissions that a cloud grants beside RBAC are not emulated.
+        """
+        if cluster.type == GKE_CLUSTER:
+            caller = self._google.identities.caller(token)
+            return {"username": caller.name} if caller else None
+        return user_of(self._state, self._aws.identities, cluster, token)
 
     def stop(self) -> None:
         """Close every port."""
