@@ -58,6 +58,8 @@ class ChartFacts:
     autoscaler: bool = False
     subcharts: tuple[str, ...] = field(default=())
     services: tuple[ChartService, ...] = ()
+    cluster_roles: tuple[str, ...] = ()
+    """ClusterRoles that a release brings, with `{release}` for its name; empty where they are not known."""
 
 
 @functools.cache
@@ -96,4 +98,5 @@ def _chart(row: Mapping[str, Any]) -> ChartFacts:
             ChartService(**{**service, "ports": tuple(service["ports"])})
             for service in row.get("services", ())
         ),
+        cluster_roles=tuple(row.get("cluster_roles", ())),
     )

@@ -213,10 +213,19 @@ class WorkloadObjects:
         role = record.inputs.get("roleRef") or {}
         kind, name = str(role.get("kind")), str(role.get("name"))
         namespace = namespace_of(record.outputs) if kind == "Role" else ""
-        if not cluster.exists(kind, namespace, name):
+        if not cluster.exists(kind, namespace, name) and not _brought(cluster, kind, name):
             call.log(
                 "warning", f"{record.id} refers to {kind} {name}, which does not exist: it grants nothing"
             )
+
+
+def _brought(cluster: KubeCluster, kind: str, name: str) -> bool:
+    """Return whether a release brings a ClusterRole."""
+    return kind == "ClusterRole" and any(
+        name == role.format(release=release.name)
+        for release, chart in cluster.releases()
+        for role in (chart.cluster_roles if chart else ())
+    )
 
 
 def _key(record: Record) -> str:

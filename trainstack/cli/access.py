@@ -20,6 +20,7 @@ from trainstack.cli.stack import Rehearse, Stack
 
 if TYPE_CHECKING:  # help needs none of them
     from infra.outputs.cluster import StackOutputs
+    from infra.outputs.manager import ManagerOutputs
     from rehearsal.client import Rehearsal
 
 # Written by agents/waiting/mlflow_logins.py.
@@ -105,12 +106,31 @@ def show_rehearsed(exported: "StackOutputs", rehearsal: "Rehearsal", team: str) 
 
 
 def deployed(stack: str, *, rehearse: bool) -> "tuple[StackOutputs, Rehearsal | None]":
-    """The outputs of a stack with a cluster, and its rehearsal. Raises UserError where there is none."""
+    """The outputs of a stack with a cluster that runs jobs, and its rehearsal.
+
+    Raises UserError where there is none.
+    """
+    from infra.outputs.manager import ManagerOutputs  # noqa: PLC0415
+
+    found, rehearsal = with_cluster(stack, rehearse=rehearse)
+    if isinstance(found, ManagerOutputs):
+        names = ", ".join(found.clusters.values())
+        rule, fix = "is the manager of several clusters", f"Name one of their stacks: {names}."
+        raise UserError([Problem("stack", stack, rule, fix, code="stack-is-manager")])
+    return found, rehearsal
+
+
+def with_cluster(stack: str, *, rehearse: bool) -> "tuple[StackOutputs | ManagerOutputs, Rehearsal | None]":
+    """The outputs of a stack with a cluster, a manager's too, and its rehearsal.
+
+    Raises UserError where there is none.
+    """
     from infra.outputs import cluster as outputs  # noqa: PLC0415
     from infra.outputs import jobs as job_outputs  # noqa: PLC0415
     from infra.outputs import manager as manager_outputs  # noqa: PLC0415
     from infra.outputs import slurm as slurm_outputs  # noqa: PLC0415
     from trainstack.cli.operations.session import not_deployed, open_engine  # noqa: PLC0415
+    from trainstack.cli.slurm.system import only_slurm  # noqa: PLC0415
 
     engine, rehearsal = open_engine(stack, rehearse=rehearse)
     found = {key: output.value for key, output in engine.outputs().items()}
@@ -121,21 +141,13 @@ def deployed(stack: str, *, rehearse: bool) -> "tuple[StackOutputs, Rehearsal | 
         rule = "has no cluster, only managed jobs"
         raise UserError([Problem("stack", stack, rule, fix, code="stack-has-no-cluster")])
     if manager_outputs.is_of_manager(found):
-        names = ", ".join(manager_outputs.parse(found).clusters.values())
-        rule, fix = "is the manager of several clusters", f"Name one of their stacks: {names}."
-        raise UserError([Problem("stack", stack, rule, fix, code="stack-is-manager")])
+        return manager_outputs.parse(found), rehearsal
     if slurm_outputs.is_of_slurm(found):
-        flag = " --rehearse" if rehearsal else ""
-        rule = "is a Slurm system, without Kubernetes, MLflow and Grafana"
-        fix = (
-            f"`trainstack status -s {stack}{flag}` shows how to reach its login node; use squeue, sacct and "
-            "scontrol there."
-        )
-        raise UserError([Problem("stack", stack, rule, fix, code="stack-is-slurm")])
+        raise UserError([only_slurm(stack, rehearse=rehearse)])
     return outputs.parse(found), rehearsal
 
 
-def kubeconfig_of(exported: "StackOutputs", team: str) -> str:
+def kubeconfig_of(exported: "StackOutputs | ManagerOutputs", team: str) -> str:
     """The kubeconfig of the stack or, in its namespace, of a team. Raises UserError for an unknown team."""
     config = json.loads(exported.kubeconfig)
     for row in config["contexts"] if team else ():
@@ -144,7 +156,7 @@ def kubeconfig_of(exported: "StackOutputs", team: str) -> str:
 
 
 @contextlib.contextmanager
-def kubeconfig_file(exported: "StackOutputs", team: str = "") -> Iterator[Path]:
+def kubeconfig_file(exported: "StackOutputs | ManagerOutputs", team: str = "") -> Iterator[Path]:
     """A temporary file with that kubeconfig. Raises UserError for an unknown team."""
     with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
         config = Path(folder, "kubeconfig")
@@ -152,7 +164,7 @@ def kubeconfig_file(exported: "StackOutputs", team: str = "") -> Iterator[Path]:
         yield config
 
 
-def namespace_of(exported: "StackOutputs", team: str) -> str:
+def namespace_of(exported: "StackOutputs | ManagerOutputs", team: str) -> str:
     """The namespace of a team. Raises UserError for an unknown team."""
     known = {row.name: row.namespace for row in exported.teams}
     if team not in known:

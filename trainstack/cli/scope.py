@@ -11,11 +11,12 @@ import typer
 
 from infra.errors import Problem, UserError
 from infra.naming import team_namespace
-from trainstack.cli.access import deployed, kubeconfig_file, namespace_of
+from trainstack.cli.access import kubeconfig_file, namespace_of, with_cluster
 
 if TYPE_CHECKING:  # help needs none of them
     from infra.clouds.kubectl import ApiResponse, ClusterApi
     from infra.outputs.cluster import StackOutputs
+    from infra.outputs.manager import ManagerOutputs
     from rehearsal.client import Rehearsal
 
 # As in components/kubernetes/queueing/kueue.py, which imports the engine's packages.
@@ -100,7 +101,7 @@ def scope(stack: str | None, team: str, login: ClusterLogin, *, rehearse: bool) 
         with connected(login.context, login.kubeconfig) as cluster:
             yield _of_cluster(cluster, team, login)
         return
-    exported, rehearsal = deployed(stack, rehearse=rehearse)
+    exported, rehearsal = with_cluster(stack, rehearse=rehearse)
     only = namespace_of(exported, team) if team else None
     teams = {one.namespace: one.name for one in exported.teams}
     if rehearsal is not None:
@@ -203,7 +204,7 @@ def _name(namespace: Mapping[str, Any]) -> str:
     return str((about.get("annotations") or {}).get(_TEAM_NAME) or about["name"])
 
 
-def rehearsed_kubeconfig(rehearsal: "Rehearsal", exported: "StackOutputs") -> Path:
+def rehearsed_kubeconfig(rehearsal: "Rehearsal", exported: "StackOutputs | ManagerOutputs") -> Path:
     """The kubeconfig of the administrator. Raises UserError where the cluster is only emulated."""
     stack = exported.stack
     from rehearsal.cluster_kind import real_cluster  # noqa: PLC0415

@@ -64,7 +64,8 @@ class Child:
     """A running command. It is started by `run`, and other threads may interrupt it."""
 
     def __init__(self, words: Sequence[str], folder: Path, variables: Mapping[str, str], logs: Path) -> None:
-        self._words, self._folder, self._variables, self._logs = words, folder, variables, logs
+        self._words, self._folder, self._variables = words, folder, variables
+        self._files = logs / "output.json", logs / "log.txt"
         self._process: subprocess.Popen[bytes] | None = None
         self._interrupts = 0
         self._lock = threading.Lock()
@@ -77,7 +78,7 @@ class Child:
         """
         started = time.monotonic()
         reader, writer = os.pipe()
-        output, log = self._logs / "output.json", self._logs / "log.txt"
+        output, log = self._files
         try:
             with output.open("wb") as out, log.open("wb") as error, self._lock:
                 self._process = subprocess.Popen(
@@ -93,10 +94,16 @@ class Child:
             os.close(writer)
         seconds = time.monotonic() - started
         text = output.read_text(errors="replace") if output.stat().st_size <= _LARGEST else ""
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - _LAST_BYTES))
-            last = file.read().decode(errors="replace")
-        return Ended(self._process.returncode, text, last, seconds, timed_out, self._interrupts > 0)
+        return Ended(self._process.returncode, text, _end(log), seconds, timed_out, self._interrupts > 0)
+
+    def said(self) -> str:
+        """The last line that it has written so far, to standard output or error; empty before the first."""
+        files = [one for one in self._files if one.exists() and one.stat().st_size]
+        return (
+            _end(max(files, key=lambda one: one.stat().st_mtime_ns)).rstrip().rpartition("\n")[2]
+            if files
+            else ""
+        )
 
     def interrupt(self) -> None:
         """Interrupt it: the engine finishes its steps, stops at once the second time, is killed the third."""
@@ -128,6 +135,12 @@ class Child:
             self._process.wait()
             return True
         return False
+
+
+def _end(path: Path) -> str:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _LAST_BYTES))
+        return file.read().decode(errors="replace")
 
 
 def _kill(pid: int) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from agents.clusters.dispatch import CLUSTER_LABEL
 from infra.catalog.kubernetes.kueue import HOSTNAME_LABEL, ZONE_LABEL
 from trainstack.queues import fragmentation
 from trainstack.queues.quotas import QuotaLedger
@@ -79,7 +80,7 @@ class Capacity:
 
     def _pool(self, queue: ClusterQueue, flavor: str, gpus: int) -> Pool:
         used = gpus - int(self.ledger.left(queue, flavor, GPU))
-        if self.state.nodes is None:
+        if self.state.nodes is None or self._of_another_cluster(flavor):
             return Pool(flavor, gpus, used)
         nodes = self.nodes(flavor)
         there = sum(node.gpus for node in nodes)
@@ -102,6 +103,11 @@ class Capacity:
             fragmentation=fragmentation.of_pods(free, asked),
             stranded=fragmentation.of_jobs(self._domains(nodes, flavor), asked),
         )
+
+    def _of_another_cluster(self, flavor: str) -> bool:
+        """Return whether the nodes of a flavor are in a cluster to which this one sends jobs."""
+        known = (self.state.flavors or {}).get(flavor)
+        return known is not None and CLUSTER_LABEL in known.labels
 
     def _may_have(self, job: Job, flavor: str) -> bool:
         """Return whether a job counts as demand for a pool: it was assigned to it, or waits for any."""

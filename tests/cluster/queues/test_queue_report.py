@@ -54,7 +54,7 @@ class Seen:
         )
         exported = EXPORTED.model_copy(update={"kubeconfig": self.logins[who], "teams": teams})
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(scope, "deployed", lambda *_, **__: (exported, None))
+            patch.setattr(scope, "with_cluster", lambda *_, **__: (exported, None))
             code, said = run("queue", "-s", "dev", "--format", "json", *words)
         assert code == 0, said
         found: dict[str, Any] = json.loads(said)

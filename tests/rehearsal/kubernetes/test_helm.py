@@ -35,6 +35,17 @@ def test_a_release_brings_its_custom_kinds(rehearsed: Rehearsed) -> None:
         rehearsed.create("kubernetes:kueue.x-k8s.io/v1:ClusterQueue", {"metadata": {"name": "r"}}, "r")
 
 
+def test_a_binding_to_a_role_of_a_release_grants_something(rehearsed: Rehearsed) -> None:
+    rehearsed.create(RELEASE, KUEUE, "kueue")
+    for role, warned in (("kueue-batch-user-role", False), ("kueue-batch-owner-role", True)):
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+        subjects = [{"kind": "Group", "name": "g", "apiGroup": "rbac.authorization.k8s.io"}]
+        given = {"metadata": {"name": role}, "roleRef": reference, "subjects": subjects}
+        rehearsed.create("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", given, role)
+        said = [text for severity, text in rehearsed.log if severity == "warning" and role in text]
+        assert bool(said) == warned, said
+
+
 def test_a_release_is_not_uninstalled_under_its_objects(rehearsed: Rehearsed) -> None:
     key, outputs = rehearsed.create(RELEASE, KUEUE, "kueue")
     queue, made = rehearsed.create(CLUSTER_QUEUE, {"metadata": {"name": "q"}, "spec": {}}, "q")

@@ -33,7 +33,7 @@ def test_the_rules_need_only_a_stack_file() -> None:
     ],
 )
 def test_bad_input(arguments: tuple[str, ...], code: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scope, "deployed", lambda *_, **__: (EXPORTED, None))
+    monkeypatch.setattr(scope, "with_cluster", lambda *_, **__: (EXPORTED, None))
     with pytest.raises(UserError) as caught:
         run("queue", *arguments)
     assert caught.value.codes == ((code, path),)

@@ -23,7 +23,7 @@ from infra.errors import UserError
 from tests.trainstack.fleet.fake import PROGRAM
 from trainstack.cli import execution
 from trainstack.cli.app import app
-from trainstack.cli.operations import deployment, session
+from trainstack.cli.operations import deployment, session, several
 from trainstack.fleet import child
 
 MANAGER, WORKERS = "large-aws", ["large-aws-usw2", "large-aws-use1"]
@@ -130,6 +130,21 @@ def test_a_cluster_that_fails_stops_no_other_one_but_the_manager(tmp_path: Path)
     assert code == 0, errors
     assert order(tmp_path)[-1] == MANAGER
     assert sorted(order(tmp_path)[2:4]) == sorted(WORKERS)
+
+
+def test_what_a_cluster_does_is_told_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told, echo = tmp_path / "told", typer.echo
+
+    def tell(text: str = "", **where: Any) -> None:
+        if WORKERS[0] in text and "halfway" in text:
+            told.touch()
+        echo(text, **where)
+
+    monkeypatch.setattr(several, "TELLS_S", 0.05)
+    monkeypatch.setattr(typer, "echo", tell)
+    waits = f"print('halfway', flush=True)\nwhile not pathlib.Path({str(told)!r}).exists(): time.sleep(0.02)"
+    behaviour = f"if stack == {WORKERS[0]!r}:\n    " + waits.replace("\n", "\n    ")
+    assert done(tmp_path, behaviour, "up", "--yes")[0] == 0
 
 
 def test_violations_of_a_cluster_are_those_of_the_whole(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from rehearsal.client import Rehearsal
 from rehearsal.core import faults as rehearsal_faults
 from trainstack.cli.operations.job_service import job_service
 from trainstack.cli.operations.session import not_deployed, open_engine, refuse_rehearsed
+from trainstack.cli.slurm.system import only_slurm
 
 # Emulated requests are free, and emulated jobs take seconds.
 _REHEARSED_LOOK_S = 0.3
@@ -64,9 +65,7 @@ def read(stack: str, found: Mapping[str, object], *, rehearse: bool) -> JobOutpu
     if not isinstance(record, Mapping):
         raise not_deployed(stack, rehearse=rehearse)
     if slurm_outputs.is_of_slurm(found):
-        rule = "is a Slurm system, whose jobs are submitted by sbatch, and has no managed jobs"
-        fix = f"`trainstack status -s {stack}` shows how to reach its login node."
-        raise UserError([Problem("stack", stack, rule, fix, code="stack-is-slurm")])
+        raise UserError([only_slurm(stack, rehearse=rehearse)])
     if not job_outputs.is_of_jobs(found):
         rule = "has a cluster, whose jobs are objects of Kubernetes, and no managed jobs"
         fix = (

@@ -5,7 +5,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,14 @@ from infra.stackspec import StackSpec
 from infra.stackspec.layouts import LargeLayout
 from infra.stackspec.load import require_file
 from trainstack.cli.output import require_terminal
-from trainstack.fleet.child import Child
+from trainstack.fleet.child import Child, Ended
 
 _PASSED = (
     "yes", "rehearse", "fault", "faults", "cluster", "provider", "verbose", "now", "policy_pack",
     "policy_pack_config",
 )  # fmt: skip
+TELLS_S = 15.0
+"""Seconds between two lines about stacks that change."""
 AT_ONCE = 4
 """Stacks of clusters that change at the same time."""
 
@@ -104,7 +106,7 @@ class Clusters:
                     pool.submit(lambda one: None if stopped.is_set() else one.run(None), child): stack
                     for stack, child in children.items()
                 }
-                for done in as_completed(running):
+                for done in _each(running, children):
                     ended, stack = done.result(), running[done]
                     if ended is None:
                         continue
@@ -117,6 +119,19 @@ class Clusters:
     def _child(self, stack: str, logs: Path) -> Child:
         logs.mkdir()
         return Child([self.operation, "-s", stack, *self.options], Path.cwd(), dict(os.environ), logs)
+
+
+def _each(
+    running: Mapping[Future[Ended | None], str], children: Mapping[str, Child]
+) -> Iterator[Future[Ended | None]]:
+    """The commands as they end; meanwhile the last line of each that runs is shown from time to time."""
+    left = set(running)
+    while left:
+        done, left = wait(left, TELLS_S, FIRST_COMPLETED)
+        yield from done
+        for one in sorted(left, key=running.__getitem__) if not done else ():
+            if said := children[running[one]].said():
+                typer.echo(f"  {running[one]}: {said.strip()}", err=True)
 
 
 def clusters_of(spec: StackSpec | None, operation: str, given: Mapping[str, object]) -> Clusters:
