@@ -83,6 +83,17 @@ class ClusterApi:
         """The response to a request. Raises UserError where the cluster rejects the login."""
         return self._ask("GET", path, fields=query, headers={"Accept": accept}, retries=_WAITS)
 
+    def text(self, path: str, **query: str) -> "str | ApiResponse":
+        """The plain text at a path, such as a log; the response where there is none.
+
+        Raises UserError where the cluster rejects the login.
+        """
+        try:
+            response = self._pool.request("GET", path, timeout=_SECONDS, fields=query, retries=_WAITS)
+        except HTTPError as error:
+            return ApiResponse(0, {"reason": type(error).__name__, "message": str(error)})
+        return response.data.decode(errors="replace") if response.status == 200 else self._read(response)
+
     def send(self, method: str, path: str, body: Mapping[str, Any]) -> ApiResponse:
         """The response to a PATCH (a merge patch) or a DELETE (its options), which is sent once.
 
@@ -97,6 +108,9 @@ class ClusterApi:
             response = self._pool.request(method, path, timeout=_SECONDS, **options)
         except HTTPError as error:
             return ApiResponse(0, {"reason": type(error).__name__, "message": str(error)})
+        return self._read(response)
+
+    def _read(self, response: urllib3.BaseHTTPResponse) -> ApiResponse:
         try:
             body = json.loads(response.data)
         except ValueError:  # messages of kubectl itself are plain text

@@ -72,18 +72,18 @@ class Planes:
 
     def pods(self) -> list[dict[str, Any]]:
         """Every pod on their nodes, as a row of `status`."""
-        return [row for plane in self._all() for row in plane.pods()]
+        return [row for plane in self.all() for row in plane.pods()]
 
     def describe(self) -> list[dict[str, Any]]:
         """Those that run and have objects or a cluster, as rows of `status`."""
         used = {_folder(record) for record in self._made()}
         if self._state.find(package=PACKAGE, scope=KubeCluster(self._state, ambient.RECORD).scope):
             used.add(AMBIENT)
-        return [plane.describe() for plane in self._all() if plane.runs and plane.folder.name in used]
+        return [plane.describe() for plane in self.all() if plane.runs and plane.folder.name in used]
 
     def stop(self) -> None:
         """End every process; objects are kept."""
-        for plane in self._all():
+        for plane in self.all():
             plane.stop()
         with self._lock:
             shared, self._shared = self._shared, None
@@ -91,7 +91,8 @@ class Planes:
         for one in shared or ():
             one.stop()
 
-    def _all(self) -> list[Plane]:
+    def all(self) -> list[Plane]:
+        """Those of this process."""
         with self._lock:
             return list(self._planes.values())
 

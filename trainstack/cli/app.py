@@ -17,6 +17,7 @@ from trainstack.cli import (
     cluster,
     collect,
     ledger,
+    logs,
     preflight,
     queue,
     rehearse,
@@ -47,7 +48,8 @@ GROUPS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
     },
     "Operate": {
         "status": status.status, "drift": stack.drift, "validate": validate.validate,
-        "versions": versions.versions, "report": report.report, "ledger": ledger.ledger, "queue": queue.app,
+        "versions": versions.versions, "report": report.report, "ledger": ledger.ledger,
+        "queue": queue.app, "logs": logs.logs,
         "capacity": capacity.capacity, "slurm": slurm.app,
         "kubeconfig": access.kubeconfig, "open": access.open_service,
     },

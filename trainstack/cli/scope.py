@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -88,6 +88,8 @@ class Scope:
     """Names of teams by namespace."""
     only: str | None
     """Namespace of the one team that was asked for."""
+    clusters: Mapping[str, str] = field(default_factory=dict)
+    """Of a manager: the stack of each cluster, by its name."""
 
 
 @contextmanager
@@ -104,9 +106,10 @@ def scope(stack: str | None, team: str, login: ClusterLogin, *, rehearse: bool) 
     exported, rehearsal = with_cluster(stack, rehearse=rehearse)
     only = namespace_of(exported, team) if team else None
     teams = {one.namespace: one.name for one in exported.teams}
+    clusters = getattr(exported, "clusters", {})
     if rehearsal is not None:
         with connected(None, rehearsed_kubeconfig(rehearsal, exported)) as cluster:
-            yield Scope(exported.stack, cluster, teams, only)
+            yield Scope(exported.stack, cluster, teams, only, clusters)
         return
     with kubeconfig_file(exported, team) as config, connected(None, config) as cluster:
         yield Scope(exported.stack, cluster, teams, only)
