@@ -17,7 +17,6 @@ from trainstack.cli import (
     cluster,
     collect,
     ledger,
-    logs,
     preflight,
     queue,
     rehearse,
@@ -28,7 +27,7 @@ from trainstack.cli import (
     versions,
 )
 from trainstack.cli.clients import bootstrap, fleet, handover, new, report, update
-from trainstack.cli.jobs import run, runs
+from trainstack.cli.jobs import logs, run, runs
 from trainstack.cli.slurm import commands as slurm
 
 app = typer.Typer(

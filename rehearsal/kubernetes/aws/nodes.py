@@ -9,6 +9,8 @@ from typing import Any
 import yaml
 
 from infra.catalog.aws import facts
+from infra.catalog.aws.pools import NETWORK_LAYERS, layers
+from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.kubernetes.charts import ChartFacts
@@ -32,6 +34,8 @@ _GPU_IMAGES = frozenset({
 _PLUGIN_INSIDE = "BOTTLEROCKET_"
 _PLUGIN_CONFIG = "nvidia.com/device-plugin.config"
 _CUT = re.compile(r"nvidia-smi mig -cgi (?P<parts>\S+)")
+# Nodes of one group below the same switch; how many there are is not known before they run.
+_BLOCK = 4
 GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
 
 
@@ -77,12 +81,30 @@ def _members(
         yield SchedulerNode(
             name=f"{group}-{index}",
             group=group,
-            labels={**labels, "kubernetes.io/hostname": f"{group}-{index}"},
+            labels={
+                **labels,
+                "kubernetes.io/hostname": f"{group}-{index}",
+                **_network(group, machine, index),
+            },
             taints=taints,
             capacity=capacity,
             extended=extended,
             running=index < int(scaling.get("desiredSize") or 0),
         )
+
+
+def _network(group: str, machine: str, index: int) -> dict[str, str]:
+    """The labels of network layers of a node, where EC2 reports them; a group is spread over blocks.
+
+    Values are ids of network nodes, `nn-` and 17 digits (EC2 User Guide, "How Amazon EC2 instance topology
+    works").
+    """
+    blocks = {3: f"{group}/{index // _BLOCK}", 2: group, 1: "spine"}
+    return {
+        label: f"nn-{draw(blocks[layer], 17)}"
+        for layer, label in enumerate(NETWORK_LAYERS, start=1)
+        if label in layers(machine)
+    }
 
 
 def _machine(machine: str, template: Mapping[str, Any]) -> tuple[dict[str, Decimal], dict[str, Decimal]]:
