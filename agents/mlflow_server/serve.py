@@ -68,13 +68,16 @@ def problems(environment: Mapping[str, str], required: tuple[str, ...]) -> list[
 
 
 def read_settings(environment: Mapping[str, str]) -> ServerSettings:
-    """The settings in `environment`. Raises ValueError with all that is missing or invalid."""
+    """The settings in `environment`. Raises ValueError with all that is missing or invalid.
+
+    There are no more workers than processors: each imports MLflow, which takes 9 s of processor time.
+    """
     if wrong := problems(environment, REQUIRED):
         raise ValueError("; ".join(wrong))
     return ServerSettings(
         host=environment["HOST"],
         port=int(environment["PORT"]),
-        workers=int(environment["WORKERS"]),
+        workers=min(int(environment["WORKERS"]), len(os.sched_getaffinity(0))),
         allowed_hosts=environment["ALLOWED_HOSTS"],
         artifacts_destination=environment["ARTIFACTS_DESTINATION"],
         database_uri=environment["DATABASE_URI"],

@@ -24,8 +24,13 @@ ENVIRONMENT = {
 
 
 def test_settings_are_read() -> None:
-    settings = program.read_settings(ENVIRONMENT)
-    assert (settings.port, settings.workers) == (5000, 2)
+    settings = program.read_settings(ENVIRONMENT | {"WORKERS": "1"})
+    assert (settings.port, settings.workers) == (5000, 1)
+
+
+def test_there_are_no_more_workers_than_processors() -> None:
+    settings = program.read_settings(ENVIRONMENT | {"WORKERS": "4000"})
+    assert settings.workers == len(os.sched_getaffinity(0))
 
 
 def test_everything_missing_or_wrong_is_reported_at_once() -> None:

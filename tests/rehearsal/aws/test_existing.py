@@ -8,6 +8,7 @@ import pytest
 
 from infra.errors import UserError
 from rehearsal.aws.existing import seed
+from rehearsal.core import drift
 from rehearsal.core.model import RefusalError
 from rehearsal.core.validate import SIGNATURE
 from rehearsal.projects import homes, seeding
@@ -45,6 +46,15 @@ def test_what_exists_is_imported(aws: Driver) -> None:
     group = aws.get("ec2/vpc:Vpc", VPC)
     assert group is not None
     aws.delete("vpc")
+    assert aws.state.count() == 0
+
+
+def test_what_has_an_urn_can_be_deleted_by_it(aws: Driver) -> None:
+    urn = "urn:pulumi:large::presumed::aws:ec2/vpc:Vpc::vpc"
+    existing(aws, {"type": "aws:ec2/vpc:Vpc", "id": VPC, "urn": urn})
+    found = drift.find(aws.state, urn)
+    assert found.id == VPC
+    drift.delete(aws.cloud, found, lambda severity, text: None)
     assert aws.state.count() == 0
 
 

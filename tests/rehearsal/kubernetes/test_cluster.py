@@ -155,6 +155,20 @@ def test_growth_without_an_autoscaler_is_warned_about(rehearsed: Rehearsed) -> N
     )
 
 
+def test_nodes_have_the_layers_of_a_network_that_ec2_reports(rehearsed: Rehearsed) -> None:
+    for name, machine in (("gpu", "p5.48xlarge"), ("cpu", "m6i.xlarge")):
+        rehearsed.node_group(name, machine, scalingConfig={"minSize": 0, "maxSize": 6, "desiredSize": 0})
+    (record,) = rehearsed.state.find(type="aws:eks/cluster:Cluster")
+    layers = {
+        node.name: [node.labels.get(f"topology.k8s.aws/network-node-layer-{one}") for one in (1, 2, 3)]
+        for node in nodes(KubeCluster(rehearsed.state, record))
+    }
+    near, far = layers["gpu-0"], layers["gpu-5"]
+    assert all(near) and near == layers["gpu-1"]
+    assert near[:2] == far[:2] and near[2] != far[2]
+    assert layers["cpu-0"] == [None] * 3
+
+
 def test_nodes_follow_the_launch_template(rehearsed: Rehearsed) -> None:
     interfaces = [{"interfaceType": "efa"}, {"interfaceType": "efa-only"}, {"interfaceType": "interface"}]
     template = {"instanceType": "p4d.24xlarge", "networkInterfaces": interfaces}
