@@ -19,8 +19,10 @@ def west(aws: Driver) -> str:
 
 def _routes(aws: Driver, connection: str, region: str, vpc: str) -> None:
     table = aws.create("ec2/routeTable:RouteTable", f"table-{region}", vpcId=vpc, region=region)["id"]
-    given = {"destinationCidrBlock": "10.9.0.0/16", "vpcPeeringConnectionId": connection, "region": region}
-    aws.create(_ROUTE, f"route-{region}", routeTableId=table, **given)
+    aws.create(
+        _ROUTE, f"route-{region}", routeTableId=table, region=region,
+        destinationCidrBlock="10.9.0.0/16", vpcPeeringConnectionId=connection,
+    )  # fmt: skip
 
 
 def test_networks_of_two_regions_are_connected_and_separated(aws: Driver, west: str) -> None:

@@ -108,7 +108,7 @@ def test_the_requests_of_an_instance_depend_on_its_processors(
 ) -> None:
     resources = {"resources": {"limits": limits}} if limits else {}
     template: dict[str, Any] = {"containers": [{"image": "us-docker.pkg.dev/p/r/i", **resources}]}
-    given = {"location": "us-central1", "name": "web"}
+    given: dict[str, Any] = {"location": "us-central1", "name": "web"}
     google.create("cloudrunv2/service:Service", "web", **given, template=template)
     for most in (80, 81):
         changed = google.diff("web", **given, template={**template, "maxInstanceRequestConcurrency": most})
