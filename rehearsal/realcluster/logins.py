@@ -13,7 +13,7 @@ from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, KubeCluster
 from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
 
 
-class Logins:
+class CloudLogins:
     """Serves from the start until `stop`."""
 
     def __init__(self, state: State, identities: PodIdentities) -> None:
@@ -40,7 +40,7 @@ class Logins:
 
 
 class _Handler(LoopbackHandler, BaseHTTPRequestHandler):
-    logins: Logins
+    logins: CloudLogins
 
     def do_POST(self) -> None:
         """Answer a TokenReview."""

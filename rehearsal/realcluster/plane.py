@@ -30,8 +30,8 @@ _NODE_GRACE_S = 30 * 24 * 3600
 
 
 @dataclass(frozen=True)
-class Place:
-    """What the control plane of one cluster has of its own."""
+class PlaneSite:
+    """Scope, files and logins of the control plane of one cluster."""
 
     scope: str
     """Scope of the cluster's objects in the state."""
@@ -48,7 +48,7 @@ class Plane:
     on its nodes continue to run.
     """
 
-    def __init__(self, state: State, home: Path, identities: PodIdentities, place: Place) -> None:
+    def __init__(self, state: State, home: Path, identities: PodIdentities, place: PlaneSite) -> None:
         self._state, self._home, self._identities = state, home, identities
         self._place, self.folder = place, place.folder
         self._lock = threading.RLock()

@@ -10,8 +10,8 @@ from rehearsal.core.state import State
 from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, PACKAGE, KubeCluster
 from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
-from rehearsal.realcluster.logins import Logins
-from rehearsal.realcluster.plane import Place, Plane
+from rehearsal.realcluster.logins import CloudLogins
+from rehearsal.realcluster.plane import Plane, PlaneSite
 from rehearsal.realcluster.real_provider import AMBIENT, FOLDER
 
 
@@ -28,7 +28,7 @@ class Planes:
         self._state, self._home = state, home
         self._lock = threading.Lock()
         self._planes: dict[str, Plane] = {}
-        self._shared: tuple[PodIdentities, Logins] | None = None
+        self._shared: tuple[PodIdentities, CloudLogins] | None = None
 
     def of(self, record: Record) -> Plane:
         """The control plane of a cloud's cluster, or the ambient one."""
@@ -36,12 +36,12 @@ class Planes:
         with self._lock:
             if self._shared is None:  # for all: a pod of one cluster logs in to another
                 identities = PodIdentities(self._state)
-                self._shared = identities, Logins(self._state, identities)
+                self._shared = identities, CloudLogins(self._state, identities)
             if name not in self._planes:
                 scope = KubeCluster(self._state, record).scope
                 folder = self._home / FOLDER / name
                 identities, logins = self._shared
-                place = Place(
+                place = PlaneSite(
                     scope, folder, logins.url(scope) if record.type in (EKS_CLUSTER, GKE_CLUSTER) else ""
                 )
                 self._planes[name] = Plane(self._state, self._home, identities, place)

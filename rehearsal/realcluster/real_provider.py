@@ -33,7 +33,7 @@ while [ $# -gt 0 ]; do
 done
 exec cat {planes}/"$name".$region.*/{credential}
 """
-# The kubeconfig of a GKE cluster runs a plugin, which is told the cluster's address (provideClusterInfo).
+# The kubeconfig of a GKE cluster runs a plugin, which gets the cluster's address (provideClusterInfo).
 _GOOGLE_LOGIN = """#!/bin/sh
 for access in {planes}/*/access.json; do
   server=$(sed -n 's/.*"server": *"\\([^"]*\\)".*/\\1/p' "$access")

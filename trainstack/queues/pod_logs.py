@@ -19,15 +19,15 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a job is."""
+class RunningAt:
+    """Namespace and cluster of a job."""
 
     namespace: str
     cluster: str
     """The cluster to which a manager sent it; empty: none yet, or the one that was asked."""
 
 
-def place(cluster: ClusterApi, job: str, namespaces: Iterator[str]) -> Place:
+def place(cluster: ClusterApi, job: str, namespaces: Iterator[str]) -> RunningAt:
     """The place of a job of any of the namespaces. Raises UserError for none, and for several."""
     found, problems = [], []
     for namespace in namespaces:
@@ -38,7 +38,7 @@ def place(cluster: ClusterApi, job: str, namespaces: Iterator[str]) -> Place:
             problems.append(Problem("namespace", namespace, str(error), fix, code="jobs-not-readable"))
             continue
         found += [
-            Place(namespace, str((one.get("status") or {}).get("clusterName") or ""))
+            RunningAt(namespace, str((one.get("status") or {}).get("clusterName") or ""))
             for one in workloads
             if _named(one) == job
         ]

@@ -132,17 +132,17 @@ def test_a_cluster_that_fails_stops_no_other_one_but_the_manager(tmp_path: Path)
     assert sorted(order(tmp_path)[2:4]) == sorted(WORKERS)
 
 
-def test_what_a_cluster_does_is_told_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told, echo = tmp_path / "told", typer.echo
+def test_what_a_cluster_does_is_shown_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, echo = tmp_path / "shown", typer.echo
 
-    def tell(text: str = "", **where: Any) -> None:
+    def show(text: str = "", **where: Any) -> None:
         if WORKERS[0] in text and "halfway" in text:
-            told.touch()
+            shown.touch()
         echo(text, **where)
 
-    monkeypatch.setattr(several, "TELLS_S", 0.05)
-    monkeypatch.setattr(typer, "echo", tell)
-    waits = f"print('halfway', flush=True)\nwhile not pathlib.Path({str(told)!r}).exists(): time.sleep(0.02)"
+    monkeypatch.setattr(several, "SHOWN_EVERY_S", 0.05)
+    monkeypatch.setattr(typer, "echo", show)
+    waits = f"print('halfway', flush=True)\nwhile not pathlib.Path({str(shown)!r}).exists(): time.sleep(0.02)"
     behaviour = f"if stack == {WORKERS[0]!r}:\n    " + waits.replace("\n", "\n    ")
     assert done(tmp_path, behaviour, "up", "--yes")[0] == 0
 

@@ -55,7 +55,7 @@ class CloudServices(Protocol):
         """The quotas that a deployment exceeds."""
 
     def presumed(self, spec: "StackSpec", /) -> list[dict[str, Any]]:
-        """What a rehearsal takes as bought before: rows of `rehearsal.client.Rehearsal.seed` with URNs."""
+        """Capacity that a rehearsal takes as bought: rows of `rehearsal.client.Rehearsal.seed` with URNs."""
 
     def to_keep(self, resources: Sequence[Mapping[str, Any]]) -> list[str]:
         """URNs in a state that belong to others as well: the end of the stack forgets them only."""

@@ -25,7 +25,7 @@ _PASSED = (
     "yes", "rehearse", "fault", "faults", "cluster", "provider", "verbose", "now", "policy_pack",
     "policy_pack_config",
 )  # fmt: skip
-TELLS_S = 15.0
+SHOWN_EVERY_S = 15.0
 """Seconds between two lines about stacks that change."""
 AT_ONCE = 4
 """Stacks of clusters that change at the same time."""
@@ -127,7 +127,7 @@ def _each(
     """The commands as they end; meanwhile the last line of each that runs is shown from time to time."""
     left = set(running)
     while left:
-        done, left = wait(left, TELLS_S, FIRST_COMPLETED)
+        done, left = wait(left, SHOWN_EVERY_S, FIRST_COMPLETED)
         yield from done
         for one in sorted(left, key=running.__getitem__) if not done else ():
             if said := children[running[one]].said():
