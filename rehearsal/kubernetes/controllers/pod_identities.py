@@ -13,6 +13,8 @@ from rehearsal.kubernetes.clusters import GKE_CLUSTER, KubeCluster
 from rehearsal.kubernetes.gcp import identity as google_identity
 from rehearsal.workloads.translate import Pod
 
+_ACCOUNTS = ".gserviceaccount.com"
+
 
 class PodIdentities:
     """Emulated cloud services for pods of any cluster, until `stop`."""
@@ -30,11 +32,12 @@ class PodIdentities:
     def user(self, cluster: Record, token: str) -> Mapping[str, object] | None:
         """The user of a bearer token of a cluster's cloud, as a TokenReview shows it; None for another token.
 
-        Permissions that a cloud grants beside RBAC are not emulated.
+        On GKE a token of a service account of Google Cloud, which has its email as its name. Permissions that
+        a cloud grants beside RBAC are not emulated.
         """
         if cluster.type == GKE_CLUSTER:
             caller = self._google.identities.caller(token)
-            return {"username": caller.name} if caller else None
+            return {"username": caller.name} if caller and caller.name.endswith(_ACCOUNTS) else None
         return user_of(self._state, self._aws.identities, cluster, token)
 
     def stop(self) -> None:

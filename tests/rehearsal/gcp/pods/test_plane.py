@@ -14,6 +14,9 @@ from rehearsal.dataplane.gcp.iam_bindings import holds
 from rehearsal.dataplane.gcp.identity import PodIdentity, identity_of
 from rehearsal.dataplane.gcp.pubsub import MESSAGES
 from rehearsal.dataplane.gcp.server import GooglePlane
+from rehearsal.kubernetes.clusters import GKE_CLUSTER, KubeCluster
+from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
+from rehearsal.workloads.translate import Pod
 from tests.rehearsal.gcp.harness import Driver
 from tests.rehearsal.gcp.pods.project import MLFLOW, NUMBER, POOL, PRINCIPAL, PROJECT, SECRET, cluster, secret
 
@@ -80,6 +83,39 @@ def test_the_metadata_server_speaks_to_googles_own_library(
     assert info["email"] == POOL and info["aliases"] == ["default"]
     token, _ = library.get_service_account_token(request)
     assert plane.identities.caller(f"Bearer {token}").name == MLFLOW  # type: ignore[union-attr]
+
+
+def test_the_token_of_a_pods_service_account_is_its_user_in_a_cluster(google: Driver) -> None:
+    cluster(google)
+    (record,) = google.state.find(type=GKE_CLUSTER)
+    identities = PodIdentities(google.state)
+    try:
+        place = KubeCluster(google.state, record)
+        pods = {account: Pod("mlflow", account, account, "127.64.0.9", {"serviceAccountName": account})
+                for account in ("mlflow", "trainer")}  # fmt: skip
+        annotated = {"metadata": {"annotations": {"iam.gke.io/gcp-service-account": TRAINER}}}
+        google.state.insert(
+            package="kubernetes", type="kubernetes:core/v1:ServiceAccount", scope=place.scope,
+            id="mlflow/trainer", urn="", name="trainer", inputs=annotated,
+            outputs={"metadata": {"name": "trainer", "namespace": "mlflow"}},
+        )  # fmt: skip
+        google.create("serviceaccount/account:Account", "trainer", accountId="trainer", project=PROJECT)
+        member = f"serviceAccount:{PROJECT}.svc.id.goog[mlflow/trainer]"
+        google.create(
+            "serviceaccount/iAMMember:IAMMember", "bound",
+            serviceAccountId=f"projects/{PROJECT}/serviceAccounts/{TRAINER}",
+            role="roles/iam.workloadIdentityUser", member=member,
+        )  # fmt: skip
+        found = {}
+        for account, one in pods.items():
+            host = identities.environment(place, one, google.state.path.parent)["GCE_METADATA_HOST"]
+            token = get(f"http://{host}/{DEFAULT}/token", {"Metadata-Flavor": "Google"})["access_token"]
+            found[account] = identities.user(record, token)
+        # A principal of Workload Identity Federation is no service account: its name is not known here.
+        assert found == {"mlflow": None, "trainer": {"username": TRAINER}}
+        assert identities.user(record, "ya29.forged") is None
+    finally:
+        identities.stop()
 
 
 def test_requests_without_the_metadata_header_are_refused(google: Driver, plane: GooglePlane) -> None:

@@ -1,0 +1,89 @@
+"""A manager and its two clusters in two regions, from `up` to `destroy` of all, in the emulated clouds."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rehearsal.client import Rehearsal
+from tests.rehearsal.runs import life
+from tests.rehearsal.runs.life import NOTHING, Done, Seen, do, seen
+
+MANAGER, WORKERS = "large-aws", ("large-aws-usw2", "large-aws-use1")
+pytestmark = [pytest.mark.alone, pytest.mark.more, pytest.mark.timeout(1800)]
+
+
+@dataclass(frozen=True)
+class Life:
+    """One life of the environment."""
+
+    made: Seen
+    pools: frozenset[str]
+    """Pools whose validation passed."""
+    status: Done
+    unchanged: Seen
+    audited: Mapping[str, Done]
+    drifted: Mapping[str, Done]
+    destroyed: Seen
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    for home in life.home(tmp_path_factory.mktemp("large")):
+        yield _live(home)
+
+
+def _live(home: Path) -> Life:
+    made, _ = life.decided(home, stack=MANAGER)
+    assert made.done.returncode == 0, made.output
+    results = [json.loads(path.read_text()) for path in made.results]
+    status = do(home, "status", stack=MANAGER)
+    unchanged = seen(home, do(home, "up", "--yes", stack=MANAGER))
+    audited = {one: do(home, "audit", "--format", "json", stack=one) for one in (MANAGER, *WORKERS)}
+    drifted = {one: do(home, "drift", "--format", "json", stack=one) for one in (MANAGER, *WORKERS)}
+    ended = do(home, "destroy", "--yes", stack=MANAGER)
+    Rehearsal(home).wait_until_idle()
+    return Life(made, _passed(results), status, unchanged, audited, drifted, seen(home, ended))
+
+
+def _passed(results: list[dict[str, Any]]) -> frozenset[str]:
+    passed = [one for one in results if one["verdict"] == "PASS"]
+    return frozenset(
+        rank["host"].rpartition("-nodes-")[0] for one in passed for rank in one["cluster"]["ranks"]
+    )
+
+
+def test_a_gate_passed_on_each_cluster_before_the_manager_was_deployed(lived: Life) -> None:
+    assert lived.pools == {"large-aws-usw2-usw2-h100", "large-aws-use1-use1-a100"}
+
+
+def test_the_capacity_block_is_presumed_and_named(lived: Life) -> None:
+    assert "cr-0a1b2c3d4e5f67890" in lived.made.output
+
+
+def test_the_manager_is_connected_to_all_clusters(lived: Life) -> None:
+    assert lived.status.returncode == 0, lived.status.stderr
+    assert "usw2, use1" in lived.status.stdout
+
+
+def test_an_unchanged_up_changes_nothing_and_trains_nothing(lived: Life) -> None:
+    assert lived.unchanged.done.returncode == 0, lived.unchanged.output
+    assert lived.unchanged.results == lived.made.results
+    assert lived.unchanged.resources == lived.made.resources
+
+
+def test_no_rule_is_broken_and_nothing_has_drifted(lived: Life) -> None:
+    for stack, done in lived.audited.items():
+        outcomes = json.loads(done.stdout)["outcomes"]
+        assert {one["result"] for one in outcomes} <= {"pass", "not-applicable"}, stack
+    for stack, done in lived.drifted.items():
+        assert done.returncode == 0, (stack, done.stdout)
+
+
+def test_destroy_leaves_no_resource_and_no_process(lived: Life) -> None:
+    assert lived.destroyed.done.returncode == 0, lived.destroyed.output
+    assert lived.destroyed.resources == NOTHING
+    assert lived.destroyed.processes == []
