@@ -112,10 +112,10 @@ class Agent:
 
     def describe(self) -> list[dict[str, Any]]:
         """Every pod of this agent, as a row of `status`."""
-        rows = []
+        rows, cluster = [], self._cluster().name
         for one in self._all():
             urls = self._network.urls(one.runner.pod) if one.runner.state.run else []
-            rows.append(described(*_owner(one.body), one.runner, urls))
+            rows.append({"cluster": cluster, **described(*_owner(one.body), one.runner, urls)})
         return rows
 
     # -- threads ---------------------------------------------------------------------------------------

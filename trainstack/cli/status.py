@@ -118,8 +118,10 @@ def _cluster(exported: "StackOutputs") -> Fields:
 def _rehearsal(live: Mapping[str, Any]) -> Fields:
     counts = ", ".join(f"{count} {package}" for package, count in sorted(live["resources"].items()))
     yield "emulated", f"{counts or 'no resources'}; {live['engines']} engines attached"
+    several = len({workload.get("cluster", "") for workload in live["workloads"]}) > 1
     for workload in live["workloads"]:
         state = "ready" if workload["ready"] else f"{workload['phase']} {workload['reason']}".strip()
         where = f" at {workload['urls'][0]}" if workload["urls"] else ""
-        yield "running", f"{workload['kind']} {workload['namespace']}/{workload['pod']}: {state}{where}"
+        on = f"{workload['cluster']} " if several and workload.get("cluster") else ""
+        yield "running", f"{on}{workload['kind']} {workload['namespace']}/{workload['pod']}: {state}{where}"
         yield "", f"log {workload['log']}"

@@ -165,7 +165,12 @@ class Kubelet:
         with self._lock:
             found = list(self._running.values())
         return [
-            described(running.kind, running.name, runner, self.services(running.cluster).urls(runner.pod))
+            {
+                "cluster": running.cluster.name,
+                **described(
+                    running.kind, running.name, runner, self.services(running.cluster).urls(runner.pod)
+                ),
+            }
             for running in found
             for runner in running.workload.pods()
         ]
