@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from rehearsal.aws.rules.book import BOOK
-from rehearsal.aws.rules.reading import document, items, number, text
+from rehearsal.aws.rules.book import BOOK, AwsContext
+from rehearsal.aws.rules.reading import document, items, named, number, text, trusts
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.properties import at, has_unknown, known
 from rehearsal.core.rules.model import Violation
@@ -48,6 +48,23 @@ def runtime_or_image(inputs: Properties) -> Iterator[Violation]:
         for name in ("runtime", "handler", "layers"):
             if inputs.get(name):
                 yield Violation(name, "a function with packageType Image takes none", "Leave it out.")
+
+
+@BOOK.rule_around(
+    "AWS-LAMBDA-005",
+    _FUNCTION,
+    source="serverless/serverless issue 4384, pdomala/LambdaCDDemo issue 1 (text)",
+)
+def role_trusts_lambda(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
+    """The role of a function trusts lambda.amazonaws.com."""
+    role = site.find(inputs.get("role"), "iam/role:Role")
+    if role is not None and not site.preview and not trusts(role, "lambda.amazonaws.com"):
+        yield Violation(
+            "role",
+            "The role defined for the function cannot be assumed by Lambda.",
+            f"Let the trust policy of {named(role)} allow sts:AssumeRole to lambda.amazonaws.com.",
+            "InvalidParameterValueException",
+        )
 
 
 @BOOK.rule("AWS-CW-001", _ALARM, source="botocore 1.44.5 cloudwatch/2010-08-01 PutMetricAlarmInput (Period)")

@@ -248,7 +248,8 @@ def test_a_route_is_imported_by_its_table_and_range(aws: Driver) -> None:
 
 def test_the_last_of_two_policies_of_a_bucket_counts(aws: Driver) -> None:
     aws.create("s3/bucket:Bucket", "b", bucket="b-1")
-    statement = {"Effect": "Allow", "Principal": "*", "Action": "s3:*", "Resource": "arn:aws:s3:::b-1/*"}
+    statement = {"Effect": "Allow", "Principal": {"AWS": "123456789012"}, "Action": "s3:*"}
+    statement["Resource"] = "arn:aws:s3:::b-1/*"
     texts = [json.dumps({"Statement": [{**statement, "Sid": sid}]}) for sid in ("a", "b")]
     for name, text in zip(("one", "two"), texts, strict=True):
         aws.create("s3/bucketPolicy:BucketPolicy", name, bucket="b-1", policy=text)

@@ -146,3 +146,25 @@ def one_endpoint_subnet_per_zone(inputs: Properties, site: AwsContext) -> Iterat
                 "DuplicateSubnetsInSameZone",
             )
         taken.setdefault(zone, subnet.id)
+
+
+@BOOK.rule_around(
+    "AWS-VPC-023",
+    _ENDPOINT,
+    source="Amazon GuardDuty User Guide, Troubleshooting Runtime Monitoring (text of CreateVpcEndpoint)",
+)
+def private_names_need_dns(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
+    """Private DNS of an endpoint needs DNS support and DNS host names of its VPC."""
+    vpc = site.find(inputs.get("vpcId"), "ec2/vpc:Vpc")
+    interface = inputs.get("vpcEndpointType") == "Interface" and inputs.get("privateDnsEnabled") is True
+    if vpc is None or not vpc.urn or not interface or site.preview:
+        return
+    off = [name for name in ("enableDnsSupport", "enableDnsHostnames") if vpc.outputs.get(name) is False]
+    if off:
+        yield Violation(
+            "privateDnsEnabled",
+            "Enabling private DNS requires both enableDnsSupport and enableDnsHostnames VPC attributes set "
+            f"to true for {vpc.id}",
+            f"Set {' and '.join(off)} of {named(vpc)}.",
+            "InvalidParameter",
+        )

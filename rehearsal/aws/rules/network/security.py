@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from rehearsal.aws.rules.book import BOOK
-from rehearsal.aws.rules.reading import given, number
+from rehearsal.aws.rules.book import BOOK, AwsContext
+from rehearsal.aws.rules.reading import given, number, vpc_of_group
 from rehearsal.core.model import Properties
-from rehearsal.core.properties import known
+from rehearsal.core.properties import each, known
 from rehearsal.core.rules.model import Violation
 
 _IN = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
@@ -14,6 +14,7 @@ _RULES = "pulumi-aws 7.51.1 docstring of aws.vpc.SecurityGroupIngressRule"
 _PERMISSION = "botocore 1.44.5 ec2/2016-11-15 IpPermission"
 _WITH_PORTS = ("tcp", "udp", "6", "17")
 _PORTS = ("fromPort", "toPort")
+_INSTANCE = "aws:ec2/instance:Instance"
 
 
 @BOOK.rule("AWS-SG-002", _IN, _OUT, source=_RULES)
@@ -42,3 +43,22 @@ def ports_in_order(inputs: Properties) -> Iterator[Violation]:
     tcp = str(inputs.get("ipProtocol")).lower() in _WITH_PORTS
     if tcp and first is not None and last is not None and first > last:
         yield Violation("toPort", f"the range {first:.0f} to {last:.0f} is empty")
+
+
+@BOOK.rule_around(
+    "AWS-SG-012",
+    _INSTANCE,
+    source="ansible/ansible-modules-core issue 347; philschmid/efsync pull request 16",
+)
+def groups_are_of_the_network(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
+    """The security groups of an instance are of the VPC of its subnet."""
+    subnet = site.find(inputs.get("subnetId"), "ec2/subnet:Subnet")
+    for path, group in each(inputs, "vpcSecurityGroupIds[]") if subnet else ():
+        vpc = vpc_of_group(site, group)
+        if subnet and vpc is not None and vpc != subnet.outputs.get("vpcId"):
+            yield Violation(
+                path,
+                f"Security group {group} and subnet {subnet.id} belong to different networks.",
+                f"Use a group of {subnet.outputs.get('vpcId')}: this one is of {vpc}.",
+                "InvalidParameter",
+            )

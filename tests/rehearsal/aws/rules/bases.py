@@ -210,6 +210,7 @@ BASES: dict[str, dict[str, Any]] = {
         "bucket": "$bucket",
         "policy": _policy(Principal="*", Resource="arn:aws:s3:::$bucket/*"),
     },
+    "s3/bucketAcl:BucketAcl": {"bucket": "$owned", "acl": "private"},
     "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": {"bucket": "$bucket", "rules": [_RULE]},
     "rds/cluster:Cluster": {
         "clusterIdentifier": "db",

@@ -26,7 +26,7 @@ def furnish(world: World) -> None:
 
 def _networks(world: World) -> None:
     for name, block in (("vpc", "10.0.0.0/16"), ("other", "10.1.0.0/16"), ("bare", "10.2.0.0/16")):
-        world.add("ec2/vpc:Vpc", name, cidrBlock=block)
+        world.add("ec2/vpc:Vpc", name, cidrBlock=block, enableDnsHostnames=name != "bare")
     for name, vpc, block, zone in (
         ("a", "vpc", "10.0.0.0/24", "a"),
         ("a2", "vpc", "10.0.1.0/24", "a"),
@@ -97,6 +97,7 @@ def _roles(world: World) -> None:
         ("pod_role", trust("pods.eks.amazonaws.com", actions=both)),
         ("admin", trust("ec2.amazonaws.com")),
         ("half_pod_role", trust("pods.eks.amazonaws.com")),
+        ("lambda_role", trust("lambda.amazonaws.com")),
         ("sage_role", trust("sagemaker.amazonaws.com")),
         ("lonely", trust("ec2.amazonaws.com")),
         ("of_a_group", trust("scheduler.amazonaws.com", source=f"{_SCHEDULER}:schedule-group/*")),
@@ -178,7 +179,11 @@ def _templates(world: World) -> None:
 
 
 def _files(world: World) -> None:
-    world.add("s3/bucket:Bucket", "bucket", bucket="example-data")
+    for name, bucket in (("bucket", "example-data"), ("fresh", "example-new"), ("owned", "example-owned")):
+        world.add("s3/bucket:Bucket", name, bucket=bucket)
+    world.add("s3/bucketPublicAccessBlock:BucketPublicAccessBlock", "opened", bucket="$bucket")
+    controls = {"bucket": "$owned", "rule": {"objectOwnership": "BucketOwnerPreferred"}}
+    world.add("s3/bucketOwnershipControls:BucketOwnershipControls", "controls", **controls)
     world.add(
         "s3/bucketVersioning:BucketVersioning",
         "versioned",

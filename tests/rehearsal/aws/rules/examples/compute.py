@@ -54,6 +54,12 @@ EXAMPLES = {
         {"serviceName": "com.amazonaws.us-east-1.sts"},
     ),
     "AWS-VPC-010": Example(_ENDPOINT, "subnetIds", {"subnetIds": ["$a", "$a2"]}),
+    "AWS-VPC-023": Example(
+        _ENDPOINT,
+        "privateDnsEnabled",
+        {"vpcId": "$bare", "subnetIds": ["$bare_a"], "privateDnsEnabled": True},
+        {"privateDnsEnabled": True},
+    ),
     "AWS-VPC-011": Example(_FLOW_LOG, "", {"subnetId": "$a"}, {"vpcId": DROP, "subnetId": "$a"}),
     "AWS-VPC-012": Example(
         _FLOW_LOG, "iamRoleArn", {"iamRoleArn": DROP}, {"iamRoleArn": DROP, "logDestinationType": "s3"}

@@ -31,6 +31,12 @@ EXAMPLES = {
         {"sourceSecurityGroupId": "$efa"},
         {"sourceSecurityGroupId": "$efa", "cidrBlocks": DROP},
     ),
+    "AWS-SG-012": Example(
+        "ec2/instance:Instance",
+        "vpcSecurityGroupIds[1]",
+        {"subnetId": "$a", "vpcSecurityGroupIds": ["$efa", "$other_group"]},
+        {"subnetId": "$a", "vpcSecurityGroupIds": ["$efa"]},
+    ),
     "AWS-SG-011": Example(_RULE, "cidrBlocks", {"self": True}, {"self": True, "cidrBlocks": DROP}),
     "AWS-LIM-017": limit(_RULE, "type", "egress", "inbound"),
     "AWS-LIM-018": limit(_GROUP, "description", "Door (a, b) of 10.0.0.0/8", "It's open"),

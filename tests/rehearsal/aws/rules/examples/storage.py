@@ -153,6 +153,22 @@ EXAMPLES = {
             )
         },
     ),
+    "AWS-S3-007": Example(
+        "s3/bucketPolicy:BucketPolicy",
+        "policy",
+        {"bucket": "$fresh", "policy": policy(Principal="*", Resource="arn:aws:s3:::$fresh/*")},
+        {
+            "bucket": "$fresh",
+            "policy": policy(Principal={"AWS": "123456789012"}, Resource="arn:aws:s3:::$fresh/*"),
+        },
+    ),
+    "AWS-S3-008": Example("s3/bucketAcl:BucketAcl", "acl", {"bucket": "$fresh"}),
+    "AWS-S3-009": Example(
+        "s3/bucketPolicy:BucketPolicy",
+        "policy",
+        {"policy": policy(Principal="*", Resource="arn:aws:s3:::$bucket")},
+        {"policy": policy(Principal="*", Resource=["arn:aws:s3:::$bucket", "arn:aws:s3:::$bucket/*"])},
+    ),
     "AWS-S3-010": Example(
         _LIFECYCLE,
         "rules[1].id",

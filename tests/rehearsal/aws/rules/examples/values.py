@@ -51,6 +51,7 @@ EXAMPLES: dict[str, Example] = {
         {"environment": {"variables": {"AWS_REGION": "eu"}}},
         {"environment": {"variables": {"AWS_PLACE": "eu"}}},
     ),
+    "AWS-LAMBDA-005": Example(_FUNCTION, "role", {"role": "$node_role.arn"}, {"role": "$lambda_role.arn"}),
     "AWS-LAMBDA-004": Example(
         _FUNCTION,
         "handler",
