@@ -97,6 +97,14 @@ asked for groups of the service.
 MLS-GPU-04 and MLS-GPU-05. Not judged: whether an instance of Vertex AI Workbench stops when it is idle, and
 endpoints of Vertex AI. MLS-COST-02 judges the sum of all pools of a stack on both clouds.
 
+**Access.** MLS-IAM-01 is about policies that allow everything, not about ways to get there: `iam:*` or
+`iam:PassRole` with a service that runs code pass. Policies of resources are judged for roles (MLS-IAM-04) and
+buckets (MLS-STO-01) alone: not those of keys of KMS, queues, topics, secrets, repositories, functions, file
+systems and S3 access points, and not the ACL of an object of S3. S3 counts a fixed part of an ARN as public
+where a wildcard follows; MLS-STO-01 accepts it if the account is fixed. MLS-NET-05 does not judge the DNS
+endpoint of GKE, which admits by IAM from every network. MLS-NET-07 judges each rule of a firewall by itself,
+without priorities, and reads no address groups, countries or lists of threats.
+
 The controls that a rule is evidence for are in `policies/frameworks/tables/`; one with a question mark is to
 be confirmed.
 """

@@ -1,6 +1,7 @@
 """Policy documents of IAM as statements, and the grants of a role by all its policies."""
 
 import json
+import string
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -15,6 +16,8 @@ ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
 ROLE_ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 ATTACHMENT = "aws:iam/policyAttachment:PolicyAttachment"
 _ATTACHED_LIST = "aws:iam/rolePolicyAttachmentsExclusive:RolePolicyAttachmentsExclusive"
+
+_LETTERS = frozenset(string.ascii_lowercase)
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Statement:
     @property
     def is_everything(self) -> bool:
         """Return whether it allows every action, or all but some, on every resource, or on all but some."""
-        every_action = any(map(_is_every_action, self.actions)) or self.inverts_actions
+        every_action = _are_every_action(self.actions) or self.inverts_actions
         return (
             self.allows and every_action and (any(map(_is_every, self.resources)) or self._inverts_resources)
         )
@@ -64,6 +67,12 @@ class Statement:
         for operator, keys in self.condition.items():
             for key, values in keys.items():
                 yield operator, key.lower(), _tuple(values)
+
+
+def _are_every_action(actions: tuple[str, ...]) -> bool:
+    """Return whether patterns, alone or together as `a*` to `z*`, match every action."""
+    letters = {one[0].lower() for one in actions if one and not one[1:].strip("*?:")}
+    return any(map(_is_every_action, actions)) or letters >= _LETTERS
 
 
 def _is_every_action(action: str) -> bool:

@@ -1,6 +1,5 @@
 """Trust policies: identities that may assume a role or use a service account."""
 
-import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.identity.attribute_conditions import is_limited
+from policies.rules.identity.callers import is_positive, limits
 from policies.rules.identity.issuers import Issuer, issuer_of, subject_is_limited
 from policies.rules.identity.policy_documents import ROLE, Statement, bindings, statements
 from policies.stack import Stack
@@ -26,9 +26,6 @@ _ASSUMES = ("sts:assumerole", "sts:assumerolewithwebidentity", "sts:assumerolewi
 # federation": condition keys of Amazon Cognito, Login with Amazon, Facebook and Google).
 _WEB = ("cognito-identity.amazonaws.com", "accounts.google.com", "www.amazon.com", "graph.facebook.com")
 _APPLICATION = (":aud", ":app_id")
-_WILD = re.compile(r"[*?]")
-_ACCOUNTLESS = ("s3",)
-"""Services whose ARNs have no account: their names are unique."""
 
 
 @CATALOG.rule_around(
@@ -78,11 +75,11 @@ def _provider(provider: Resource) -> Iterator[Violation]:
 
 def _loose(one: Statement, deputies: tuple[str, ...]) -> Iterator[Violation]:
     found = list(one.conditions())
-    limits = {key for operator, key, values in found if _limits(operator, key, values)}
+    limited = {key for operator, key, values in found if limits(operator, key, values)}
     for kind, principal in one.principals:
-        if principal == "*" and kind != "Service" and not limits & {*_CALLER, *_OF_ACCOUNT}:
+        if principal == "*" and kind != "Service" and not limited & {*_CALLER, *_OF_ACCOUNT}:
             yield Violation("every account of AWS may assume it", one.path)
-        elif kind == "Service" and _is_deputy(principal, deputies) and not limits & set(_OF_ACCOUNT):
+        elif kind == "Service" and _is_deputy(principal, deputies) and not limited & set(_OF_ACCOUNT):
             message = f"{principal} may assume it for any account"
             yield Violation(message, one.path, "Condition it on aws:SourceAccount.")
         elif kind == "Federated" and ":oidc-provider/" in principal:
@@ -113,39 +110,8 @@ def _federated(
 
 def _names(operator: str, values: tuple[str, ...], issuer: Issuer | None) -> bool:
     """Return whether a condition names audiences, or subjects of an issuer."""
-    if not _is_positive(operator) or not values:
+    if not is_positive(operator) or not values:
         return False
     if issuer is None:
         return all(value.strip("*?:") for value in values)
     return all(subject_is_limited(issuer, value) for value in values)
-
-
-def _limits(operator: str, key: str, values: tuple[str, ...]) -> bool:
-    """Return whether a condition on an account or an organization limits the callers."""
-    return _is_positive(operator) and bool(values) and all(_is_named(key, one) for one in values)
-
-
-def _is_positive(operator: str) -> bool:
-    """`IfExists` and `ForAllValues` are true if the key is absent, `Not...` for nearly all."""
-    quantifier, _, plain = operator.lower().rpartition(":")
-    positive = plain in ("stringequals", "stringequalsignorecase", "stringlike", "arnequals", "arnlike")
-    return positive and quantifier != "forallvalues"
-
-
-def _is_named(key: str, value: str) -> bool:
-    """Return whether a value names one account, organization or bucket: strangers choose all other parts.
-
-    `arn:aws:iam::*:role/deployer` admits the role of that name in any account. Wildcards count in each
-    operator: in StringEquals they match no caller, so the condition is a mistake.
-    """
-    if not _WILD.search(value):
-        return bool(value.strip(":/"))
-    prefix = _WILD.split(value)[0]
-    if key.endswith("arn"):
-        _, _, service, _, account, *rest = [*value.split(":"), *[""] * 5]
-        if service in _ACCOUNTLESS and not account:
-            return "/" in _WILD.split(":".join(rest))[0]
-        return bool(account) and not _WILD.search(account)
-    if key.endswith(("orgid", "orgpaths")):
-        return bool(prefix.removeprefix("o-"))
-    return not key.endswith("account")

@@ -12,10 +12,12 @@ GROUP, DEFAULT = "aws:ec2/securityGroup:SecurityGroup", "aws:ec2/defaultSecurity
 RULE = "aws:ec2/securityGroupRule:SecurityGroupRule"
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 EGRESS = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
+PREFIX_LIST = "aws:ec2/managedPrefixList:ManagedPrefixList"
+_ENTRY = "aws:ec2/managedPrefixListEntry:ManagedPrefixListEntry"
 Way = Literal["ingress", "egress"]
 _EVERYTHING = ("-1", "all")
 _TCP = ("tcp", "6")
-_PREFIX_LIST = ("prefixListId", "prefixListIds")
+LISTS = ("prefixListId", "prefixListIds")
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class OpenPorts:
     low: int
     high: int
     unresolved: tuple[Any, ...] = ()
-    """Prefix lists, whose ranges a rule does not contain."""
+    """Prefix lists and groups of addresses, whose ranges a rule does not contain."""
 
     def admits(self, port: int) -> bool:
         """Return whether a TCP port is open."""
@@ -70,12 +72,20 @@ def _protocol(rule: Any, key: str) -> str:
 
 
 def _prefix_lists(rule: Any) -> Iterator[Any]:
-    for key in _PREFIX_LIST:
+    for key in LISTS:
         value = raw(rule, key)
         if is_unknown(value) or isinstance(value, str):
             yield from (value,) if is_unknown(value) or value else ()
         else:
             yield from value or ()
+
+
+def ranges_of_list(prefix_list: Resource, stack: Stack) -> Iterator[Any]:
+    """The ranges of a prefix list of the stack, also those of separate entries."""
+    for _, entry in prefix_list.items("entries"):
+        yield entry.get("cidr")
+    for one in stack.users(prefix_list, _ENTRY, "prefixListId"):
+        yield one.props.get("cidr")
 
 
 def open_to_itself(group: Resource, stack: Stack, way: Way) -> bool:

@@ -5,7 +5,8 @@ from typing import Any
 
 from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
-from policies.rules.identity.policy_documents import Statement, statements
+from policies.rules.identity.callers import names_callers_of_bucket
+from policies.rules.identity.policy_documents import bindings, statements
 from policies.rules.properties import each
 from policies.rules.storage.buckets import GCS, S3, check_elsewhere, kinds_of, settings_of
 from policies.stack import Stack
@@ -17,19 +18,14 @@ _GRANTS = tuple(
     f"gcp:storage/{name}:{name[0].upper()}{name[1:]}"
     for name in (
         *("bucketIAMMember", "bucketIAMBinding", "bucketACL", "bucketAccessControl"),
-        *("defaultObjectACL", "defaultObjectAccessControl"),
+        *("defaultObjectACL", "defaultObjectAccessControl", "objectACL", "objectAccessControl"),
+        *("bucketIAMPolicy", "managedFolderIamMember", "managedFolderIamBinding", "managedFolderIamPolicy"),
     )
 )
 _CANNED = ("public-read", "public-read-write", "authenticated-read")
 _GROUPS = ("groups/global/AllUsers", "groups/global/AuthenticatedUsers")
 _ANYBODY = ("allusers", "allauthenticatedusers")
 _PREDEFINED = ("publicread", "publicreadwrite", "authenticatedread")
-# Keys of conditions that name a network, an account or a service (S3 User Guide, "Blocking public access",
-# the meaning of "public").
-_NAMING = (
-    *("aws:source", "aws:principal", "aws:userid", "aws:vpc", "aws:calledvia", "aws:referer"),
-    *("s3:dataaccesspoint", "aws:resourceorg"),
-)
 
 
 @CATALOG.rule_around(
@@ -74,7 +70,7 @@ def _opening(setting: Resource, stack: Stack) -> Iterator[Violation]:
         yield from _off([setting, *stack.all(_ACCOUNT)])
     elif setting.kind in _POLICIES:
         for one in statements(props.get("policy"), "policy"):
-            if one.allows and ("AWS", "*") in one.principals and not _names_callers(one):
+            if one.allows and ("AWS", "*") in one.principals and not names_callers_of_bucket(one):
                 yield Violation("everybody may use the bucket", one.path)
     elif setting.kind in _ACLS:
         if props.get("acl") in _CANNED:
@@ -93,16 +89,13 @@ def _granted(props: Any) -> Iterator[Violation]:
     for index, member in enumerate(props.get("members") or ()):
         if str(member).lower() in _ANYBODY:
             yield Violation(f"{member} has {props.get('role')}", f"members[{index}]")
+    for path, binding in bindings(props.get("policyData"), "policyData"):
+        for index, member in enumerate(binding.get("members") or ()):
+            if str(member).lower() in _ANYBODY:
+                yield Violation(f"{member} has {binding.get('role')}", f"{path}.members[{index}]")
     for index, pair in enumerate(props.get("roleEntities") or ()):
         if str(pair).partition(":")[2].lower() in _ANYBODY:
             yield Violation(f"everybody has a right by its ACL: {pair}", f"roleEntities[{index}]")
     for key in ("predefinedAcl", "defaultAcl"):
         if str(props.get(key) or "").lower() in _PREDEFINED:
             yield Violation(f"its ACL is {props[key]}", key)
-
-
-def _names_callers(statement: Statement) -> bool:
-    return any(
-        key.startswith(_NAMING) and any(value.strip("*?") and not value.endswith("/0") for value in values)
-        for _, key, values in statement.conditions()
-    )

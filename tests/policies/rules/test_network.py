@@ -258,10 +258,20 @@ def test_ports_of_administration(resource: Resource, said: str) -> None:
             {"cidrBlocks": [{"cidrBlock": "0.0.0.0/0"}]},
             "fail masterAuthorizedNetworksConfig.cidrBlocks[0].cidrBlock",
         ),
+        (
+            {"cidrBlocks": [], "gcpPublicCidrsAccessEnabled": True},
+            "fail masterAuthorizedNetworksConfig.gcpPublicCidrsAccessEnabled",
+        ),
+        ({"cidrBlocks": [], "gcpPublicCidrsAccessEnabled": False}, "pass"),
     ],
 )
 def test_an_empty_block_of_authorized_networks_admits_none(named: Any, said: str) -> None:
     assert judged("MLS-NET-05", made(GKE, masterAuthorizedNetworksConfig=named)) == {"it": said}
+
+
+def test_a_dns_endpoint_is_guarded_by_iam() -> None:
+    ends = {"dnsEndpointConfig": {"allowExternalTraffic": True}, "ipEndpointsConfig": {"enabled": False}}
+    assert judged("MLS-NET-05", made(GKE, controlPlaneEndpointsConfig=ends)) == {"it": "pass"}
 
 
 @pytest.mark.parametrize("cidr", ["0.0.0.0/0", "0.0.0.0/1", "::/0", "2000::/3", "0::0/0"])

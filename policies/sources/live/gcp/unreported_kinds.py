@@ -19,6 +19,12 @@ ABSENT = frozenset(
         "gcp:storage/bucketAccessControl:BucketAccessControl",
         "gcp:storage/defaultObjectACL:DefaultObjectACL",
         "gcp:storage/defaultObjectAccessControl:DefaultObjectAccessControl",
+        "gcp:storage/bucketIAMPolicy:BucketIAMPolicy",
+        "gcp:storage/managedFolderIamMember:ManagedFolderIamMember",
+        "gcp:storage/managedFolderIamBinding:ManagedFolderIamBinding",
+        "gcp:storage/managedFolderIamPolicy:ManagedFolderIamPolicy",
+        "gcp:storage/objectACL:ObjectACL",
+        "gcp:storage/objectAccessControl:ObjectAccessControl",
     )
 )
 # Rules about these are decided by a state or a preview; a live audit says that it did not read them.

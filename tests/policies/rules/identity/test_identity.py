@@ -1,6 +1,7 @@
 """Policy documents in every form, unlimited trust, and accepted alternatives."""
 
 import json
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import pytest
@@ -44,6 +45,9 @@ EVERYTHING = document(Action="*", Resource="*")
         (document(Effect="Deny", NotAction="s3:*", NotResource="arn:aws:s3:::a"), "pass"),
         (document(Action="?*", Resource="arn:*"), "fail"),
         (document(Action="**:*", Resource="arn:aws:*"), "fail"),
+        (document(Action=[f"{letter}*" for letter in ascii_lowercase], Resource="*"), "fail"),
+        (document(Action=[f"{letter}*:*" for letter in ascii_uppercase], Resource="*"), "fail"),
+        (document(Action=[f"{letter}*" for letter in ascii_lowercase[1:]], Resource="*"), "pass"),
         # CKV_AWS_63 also refuses every action on one bucket: of other resources it allows none.
         (document(Action="*", Resource="arn:aws:s3:::a/*"), "pass"),
         (document(Action="ec2:*", Resource="*"), "pass"),

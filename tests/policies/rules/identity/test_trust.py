@@ -103,6 +103,8 @@ def of_issuer(issuer: str, subject: str) -> dict[str, Any]:
         (by("*", StringLike={"aws:PrincipalAccount": "1234????????"}), "fail"),
         (by("*", StringLike={"aws:PrincipalAccount": "123456789012"}), "pass"),
         (by("*", StringLike={"aws:PrincipalOrgID": "o-*"}), "fail"),
+        (by("*", StringLike={"aws:PrincipalOrgID": "o-a*"}), "fail"),
+        (by("*", StringEquals={"aws:PrincipalAccount": "${aws:PrincipalAccount}"}), "fail"),
         (by("*", **{"ForAnyValue:StringLike": {"aws:PrincipalOrgPaths": "o-1/r-1/*"}}), "pass"),
         (by("*", **{"ForAnyValue:StringLike": {"aws:PrincipalOrgPaths": "o-*/r-1/*"}}), "fail"),
         (

@@ -21,6 +21,10 @@ def opened(**statement: Any) -> Resource:
     return about("BucketPolicy", "elsewhere", policy=json.dumps({"Statement": [allowed]}))
 
 
+def bound(member: str) -> str:
+    return json.dumps({"bindings": [{"role": "roles/storage.objectViewer", "members": [member]}]})
+
+
 OFF = {**BLOCK, "restrictPublicBuckets": False}
 ORGANIZATION = {"StringEquals": {"aws:PrincipalOrgID": "o-1"}}
 ALL_USERS = {"grantee": {"uri": "http://acs.amazonaws.com/groups/global/AllUsers"}}
@@ -53,10 +57,62 @@ ALL_USERS = {"grantee": {"uri": "http://acs.amazonaws.com/groups/global/AllUsers
         (google("BucketACL", roleEntities=["OWNER:project-owners-1", "READER:allUsers"]), "fail"),
         (google("BucketACL", predefinedAcl="publicRead"), "fail"),
         (google("BucketACL", predefinedAcl="projectPrivate"), "pass"),
+        (google("BucketIAMPolicy", policyData=bound("allUsers")), "fail"),
+        (google("BucketIAMPolicy", policyData=bound("user:a@example.com")), "pass"),
+        (google("BucketIAMPolicy", policyData="no JSON"), "undetermined"),
+        (google("ManagedFolderIamPolicy", managedFolder="data/", policyData=bound("allUsers")), "fail"),
+        (google("ManagedFolderIamMember", managedFolder="data/", member="allUsers"), "fail"),
+        (google("ManagedFolderIamBinding", managedFolder="data/", members=["user:a@example.com"]), "pass"),
+        (google("ObjectACL", object="data", roleEntities=["READER:allUsers"]), "fail"),
+        (google("ObjectACL", object="data", predefinedAcl="private"), "pass"),
+        (google("ObjectAccessControl", object="data", entity="allAuthenticatedUsers"), "fail"),
     ],
 )
 def test_settings_of_a_bucket_elsewhere_do_not_open_it(setting: Resource, expected: str) -> None:
     assert results("MLS-STO-01", setting) == {expected}
+
+
+@pytest.mark.parametrize(
+    ("operator", "key", "value", "expected"),
+    [
+        ("NotIpAddress", "aws:SourceIp", "10.0.0.0/8", "fail"),
+        ("IpAddress", "aws:SourceIp", ["0.0.0.0/1", "128.0.0.0/1"], "fail"),
+        ("IpAddress", "aws:SourceIp", "52.0.0.0/6", "fail"),
+        ("IpAddress", "aws:SourceIp", ["203.0.113.0/24", "::/0"], "fail"),
+        ("IpAddress", "aws:SourceIp", "2600::/20", "fail"),
+        ("IpAddressIfExists", "aws:SourceIp", "203.0.113.0/24", "fail"),
+        ("IpAddress", "aws:SourceIp", ["203.0.113.0/24", "2001:db8::/32", "198.51.100.7"], "pass"),
+        ("IpAddress", "aws:VpcSourceIp", "10.0.0.0/8", "fail"),
+        ("StringNotEquals", "aws:PrincipalAccount", "123456789012", "fail"),
+        ("StringEqualsIfExists", "aws:PrincipalOrgID", "o-1", "fail"),
+        ("ForAllValues:StringEquals", "aws:PrincipalOrgID", "o-1", "fail"),
+        ("Null", "aws:PrincipalOrgID", "true", "fail"),
+        ("StringLike", "aws:PrincipalOrgID", "o-*", "fail"),
+        ("StringLike", "aws:PrincipalOrgID", "o-a*", "fail"),
+        ("ForAnyValue:StringLike", "aws:PrincipalOrgPaths", "o-*/r-*/*", "fail"),
+        ("ForAnyValue:StringLike", "aws:PrincipalOrgPaths", "o-1/r-1/*", "pass"),
+        ("StringLike", "aws:SourceVpce", "vpce-*", "fail"),
+        ("StringEquals", "aws:SourceVpce", "vpce-1", "pass"),
+        ("StringEquals", "aws:SourceVpc", ["vpc-1", "vpc-2"], "pass"),
+        ("ArnLike", "aws:PrincipalArn", "arn:aws:iam::*:user/*", "fail"),
+        ("ArnLike", "aws:PrincipalArn", "arn:aws:iam::123456789012:user/*", "pass"),
+        ("ArnLike", "aws:SourceArn", "arn:aws:cloudfront::*:distribution/*", "fail"),
+        ("StringEquals", "aws:SourceArn", "arn:aws:cloudfront::123456789012:distribution/E1", "pass"),
+        ("StringEquals", "aws:SourceAccount", "${aws:PrincipalAccount}", "fail"),
+        ("StringLike", "aws:userid", "*:session", "fail"),
+        ("StringLike", "aws:userid", "AROAEXAMPLEID:*", "pass"),
+        ("StringLike", "aws:Referer", "https://example.com/*", "fail"),
+        ("StringEquals", "aws:Referer", "https://example.com/", "fail"),
+        ("StringEquals", "aws:PrincipalTag/team", "ml", "fail"),
+        ("StringEquals", "aws:ResourceOrgID", "o-1", "fail"),
+        ("StringEquals", "s3:DataAccessPointAccount", "123456789012", "pass"),
+        ("ArnLike", "s3:DataAccessPointArn", "arn:aws:s3:us-west-2:123456789012:accesspoint/*", "pass"),
+        ("ArnLike", "s3:DataAccessPointArn", "arn:aws:s3:us-west-2:*:accesspoint/*", "fail"),
+    ],
+)
+def test_a_condition_has_to_name_the_callers(operator: str, key: str, value: Any, expected: str) -> None:
+    """S3 User Guide, "Blocking public access to your Amazon S3 storage", the meaning of "public"."""
+    assert results("MLS-STO-01", opened(Principal="*", Condition={operator: {key: value}})) == {expected}
 
 
 @pytest.mark.parametrize("rule", ["MLS-STO-01", "MLS-STO-02", "MLS-STO-03", "MLS-STO-04"])
