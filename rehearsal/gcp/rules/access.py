@@ -77,3 +77,18 @@ def _meant(role: str) -> str:
         if same and not role.startswith(one) and not one.startswith(role):
             return one
     return ""
+
+
+@BOOK.rule(
+    "GCP-IAM-009",
+    "gcp:projects/iAMMember:IAMMember",
+    "gcp:projects/iAMBinding:IAMBinding",
+    source="hashicorp/terraform-provider-google pull request 859 (projects.setIamPolicy takes neither)",
+)
+def _project_of_all(inputs: Properties) -> Iterator[Violation]:
+    """A project gives no role to allUsers or allAuthenticatedUsers."""
+    for path in ("member", "members[]"):
+        for here, member in each(inputs, path):
+            if member in ("allUsers", "allAuthenticatedUsers"):
+                message = "Request contains an invalid argument: a project takes no public member"
+                yield Violation(here, message, "Grant the role on the resource alone.", "badRequest")

@@ -3,14 +3,15 @@
 import re
 from collections.abc import Iterator
 
-from rehearsal.core.model import Properties
+from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules import open_lists
 from rehearsal.core.rules.model import Violation
 from rehearsal.core.rules.open_lists import ListVerdict
 from rehearsal.gcp import facts
-from rehearsal.gcp.rules.book import BOOK, block
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block
 
 _SQL = "gcp:sql/databaseInstance:DatabaseInstance"
+_INSTANCE = _SQL.removeprefix("gcp:")
 _CLUSTER, _POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePool"
 _TIERS = (
     "Cloud SQL documentation, Instance settings (vCPUs 1 or even up to 96; memory in steps "
@@ -90,3 +91,44 @@ def _version(inputs: Properties) -> Iterator[Violation]:
             yield Violation(
                 name, f'Version "{value}" is invalid or not supported', f"GKE has {', '.join(minors)}."
             )
+
+
+@BOOK.rule(
+    "GCP-SQL-012",
+    _SQL,
+    source="hashicorp/terraform-provider-google google/services/sql/resource_sql_database_instance.go "
+    "(pitrSupportDbCustomizeDiff); terraform-google-modules/terraform-google-sql-db issue 562 (text)",
+)
+def _binary_log(inputs: Properties) -> Iterator[Violation]:
+    """MySQL recovers to a point in time, and is highly available, with its binary log."""
+    version, settings = inputs.get("databaseVersion"), block(inputs.get("settings"))
+    if not isinstance(version, str) or not version.startswith("MYSQL"):
+        return
+    path, backups = "settings.backupConfiguration", settings.get("backupConfiguration")
+    if block(backups).get("pointInTimeRecoveryEnabled") is True:
+        yield Violation(
+            f"{path}.pointInTimeRecoveryEnabled",
+            "point_in_time_recovery_enabled is only available for POSTGRES and SQLSERVER",
+            "Set binaryLogEnabled instead.",
+        )
+    log = False if backups is None else block(backups).get("binaryLogEnabled", False)
+    alone = not any(inputs.get(name) is not None for name in ("masterInstanceName", "clone"))
+    if settings.get("availabilityType") == "REGIONAL" and alone and log is False and backups is not UNKNOWN:
+        yield Violation(
+            f"{path}.binaryLogEnabled",
+            "Invalid flag for instance role: MySQL HA non-replica instances need to have binary logging "
+            "enabled.",
+            "Set enabled and binaryLogEnabled.",
+            "invalid",
+        )
+
+
+@BOOK.rule_around("GCP-SQL-013", _SQL, source="hashicorp/terraform-provider-google issue 4776 (text)")
+def _root_password(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """An instance of SQL Server begins with a password of its root user."""
+    if world.current(_INSTANCE) or world.find(inputs.get("name"), _INSTANCE):
+        return  # An instance that exists has one, which its program may not know.
+    version, others = inputs.get("databaseVersion"), ("masterInstanceName", "clone")
+    given = any(inputs.get(name) is not None for name in ("rootPassword", "rootPasswordWo", *others))
+    if isinstance(version, str) and version.startswith("SQLSERVER") and not given:
+        yield Violation("rootPassword", "Missing parameter: Root Password.", "Give a password.", "required")

@@ -119,3 +119,14 @@ def _region_of(value: object, world: ProjectView) -> str:
         return form[1]
     found = world.find(value, "compute/subnetwork:Subnetwork")
     return str(found.outputs.get("region") or "").rpartition("/")[2] if found else ""
+
+
+@BOOK.rule("GCP-COMPUTE-026", _FIREWALL, source="kubernetes/kops pull request 12170 (one family in a rule)")
+def _one_family(inputs: Properties) -> Iterator[Violation]:
+    """The ranges of a firewall rule are all of IPv4 or all of IPv6."""
+    for name in ("sourceRanges", "destinationRanges"):
+        ranges = [
+            value for _, value in each(inputs, f"{name}[]") if isinstance(value, str) and _is_range(value)
+        ]
+        if len({":" in value for value in ranges}) > 1:
+            yield Violation(name, "IPv4 and IPv6 ranges are mixed", "Write one rule for each.", "invalid")

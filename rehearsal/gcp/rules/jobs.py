@@ -1,16 +1,26 @@
 """Notebooks of Workbench, functions, and services of Cloud Run behind Identity-Aware Proxy."""
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.gcp import service_agents
-from rehearsal.gcp.rules.book import BOOK, ProjectView, block
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
 from rehearsal.gcp.rules.keys import OF_PROJECTS, members
 
 _NOTEBOOK = "gcp:workbench/instance:Instance"
 _FUNCTION = "gcp:cloudfunctionsv2/function:Function"
 _VISITOR = "gcp:iap/webCloudRunServiceIamMember:WebCloudRunServiceIamMember"
+_SERVICE = "gcp:cloudrunv2/service:Service"
+_CPU_DOCS = "Cloud Run documentation, Configure CPU limits for services (CPU and memory table)"
+# Cloud Run takes images of these hosts, and of Docker Hub without a host.
+_HOSTS = re.compile(r"(.+[.-])?(gcr\.io|pkg\.dev)|(.+\.)?docker\.io")
+# CPUs of an instance -> least and most memory in GiB. Source: _CPU_DOCS.
+_MEMORY = {1: (0, 4), 2: (0, 8), 4: (2, 16), 6: (4, 24), 8: (4, 32)}
+_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|Ki|Mi|Gi|k|M|G)?")
+_UNITS = {None: 1.0, "m": 1e-3, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "k": 1e3, "M": 1e6, "G": 1e9}
 _IDLE, _GUEST = "idle-timeout-seconds", "enable-guest-attributes"
 
 
@@ -122,3 +132,78 @@ def _triggered(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
             f"Give Eventarc's projects.ServiceIdentity {role}, minutes before.",
             "failedPrecondition",
         )
+
+
+def _containers(inputs: Properties) -> list[tuple[str, dict[str, Any]]]:
+    """The containers of a service, each with its path."""
+    listed = items(block(inputs.get("template")).get("containers"))
+    return [(f"template.containers[{index}]", block(one)) for index, one in enumerate(listed)]
+
+
+@BOOK.rule("GCP-RUN-008", _SERVICE, source="hashicorp/terraform-provider-google issue 26877 (text)")
+def _port(inputs: Properties) -> Iterator[Violation]:
+    """Cloud Run itself sets PORT in the container that receives requests."""
+    found = _containers(inputs)
+    for path, one in found:
+        for index, variable in enumerate(
+            items(one.get("envs")) if one.get("ports") or len(found) == 1 else []
+        ):
+            if block(variable).get("name") == "PORT":
+                yield Violation(
+                    f"{path}.envs[{index}].name",
+                    "The following reserved env names were provided: PORT. These values are automatically "
+                    "set by the system",
+                    "Leave it out, and give the port as ports.containerPort.",
+                    "badRequest",
+                )
+
+
+@BOOK.rule(
+    "GCP-RUN-009",
+    _SERVICE,
+    source="hashicorp/terraform-provider-google issue 14700, ko-build/terraform-provider-ko issue 205 (text)",
+)
+def _image_host(inputs: Properties) -> Iterator[Violation]:
+    """Cloud Run takes images of Artifact Registry, Container Registry and Docker Hub."""
+    for path, one in _containers(inputs):
+        image = one.get("image")
+        host = image.partition("/")[0] if isinstance(image, str) and "/" in image else ""
+        if ("." in host or ":" in host) and not _HOSTS.fullmatch(host):
+            yield Violation(
+                f"{path}.image",
+                "Expected an image path like [host/]repo-path[:tag and/or @digest], where host is one of "
+                f"[region.]gcr.io, [region-]docker.pkg.dev or docker.io but obtained {image}",
+                "Copy the image to Artifact Registry, or give it a remote repository there.",
+                "badRequest",
+            )
+
+
+@BOOK.rule("GCP-RUN-010", _SERVICE, source=f"{_CPU_DOCS}; googleapis/repo-automation-bots issue 3875 (text)")
+def _sizes(inputs: Properties) -> Iterator[Violation]:
+    """An instance has up to 1, or 2, 4, 6 or 8 CPUs, and memory in the range of its CPUs."""
+    found = _containers(inputs)
+    if len(found) != 1 or block(inputs.get("template")).get("nodeSelector") is not None:
+        return  # An instance with sidecars has the sum of them, one with a GPU other sizes.
+    path, limits = f"{found[0][0]}.resources.limits", block(found[0][1].get("resources"), "limits")
+    cpus, memory = _quantity(limits.get("cpu", "1")), _quantity(limits.get("memory"))
+    if cpus is None or any(name not in ("cpu", "memory") for name in limits):
+        return
+    if cpus > 1 and cpus not in _MEMORY:
+        yield Violation(
+            f"{path}.cpu", "Invalid value specified for cpu", "Use 1, 2, 4, 6 or 8.", "badRequest"
+        )
+        return
+    least, most = _MEMORY[max(1, int(cpus))]
+    if memory is not None and not least * 2**30 <= memory <= most * 2**30:
+        yield Violation(
+            f"{path}.memory",
+            f"Invalid value specified for memory. For {cpus:.1f} CPU, memory must be between "
+            f"{f'{least}Gi' if least else '128Mi'} and {most}Gi inclusive.",
+            "Change the memory or limits.cpu.",
+            "badRequest",
+        )
+
+
+def _quantity(value: object) -> float | None:
+    form = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    return float(form[1]) * _UNITS[form[2]] if form else None

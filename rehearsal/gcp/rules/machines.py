@@ -9,7 +9,7 @@ from rehearsal.core.properties import at, each, steps, walk
 from rehearsal.core.rules.model import EVERY, Violation
 from rehearsal.core.rules.open_lists import ListVerdict
 from rehearsal.gcp import provider
-from rehearsal.gcp.rules.book import BOOK, ProjectView, block
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
 
 _LIST = f"gcloud compute machine-types list, as in {provider.lists_source()}"
 _GPUS = "Compute Engine documentation, GPU machine types (N1: T4, P4, P100, V100; others: their series)"
@@ -37,6 +37,8 @@ _SERIES = {
 _BUILT_IN = re.compile(r"(a2|a3|a4|a4x|g2|g4)-")
 _MACHINES = ("gcp:compute/instance:Instance", "gcp:compute/instanceTemplate:InstanceTemplate",
              "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate")  # fmt: skip
+# Series without Persistent Disk, and without Local SSD.
+_NO_PERSISTENT_DISK, _NO_LOCAL_SSD = re.compile(r"(c4|c4a|n4)-"), re.compile(r"e2-")
 _POOLS = ("gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster")
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/compute_instance"
 
@@ -163,3 +165,51 @@ def _spot(inputs: Properties) -> Iterator[Violation]:
     """Nodes are spot or preemptible, not both."""
     if at(inputs, "nodeConfig.spot") is True and at(inputs, "nodeConfig.preemptible") is True:
         yield Violation("nodeConfig.preemptible", "spot and preemptible cannot both be set", "Keep spot.")
+
+
+@BOOK.rule_around(
+    "GCP-VM-007",
+    _MACHINES[0],
+    source="hashicorp/terraform-provider-google issue 175, GoogleCloudPlatform/cluster-toolkit pull request "
+    "140 (text)",
+)
+def _subnetwork_is_given(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """An interface in a network of custom mode names its subnetwork."""
+    for index, one in enumerate(items(inputs.get("networkInterfaces"))):
+        given, path = block(one), f"networkInterfaces[{index}].subnetwork"
+        network = world.find(given.get("network"), "compute/network:Network")
+        other = any(given.get(name) is not None for name in ("subnetwork", "networkAttachment"))
+        if network and not other and network.outputs.get("autoCreateSubnetworks") is False:
+            yield Violation(
+                path,
+                f"Invalid value for field 'resource.networkInterfaces[{index}]': Subnetwork should be "
+                "specified for custom subnetmode network",
+                f"Give a subnetwork of {network.id}.",
+                "invalid",
+            )
+
+
+@BOOK.rule(
+    "GCP-VM-008",
+    _MACHINES[0],
+    source="Compute Engine documentation, Machine series comparison (C4, N4); "
+    "hashicorp/terraform-provider-google issues 20247 (C4A) and 16020 (E2, text); "
+    "kubernetes-sigs/gcp-compute-persistent-disk-csi-driver pkg/gce-cloud-provider/compute/gce-compute.go",
+)
+def _disks_of_the_series(inputs: Properties) -> Iterator[Violation]:
+    """C4, C4A and N4 take no Persistent Disk, E2 takes no Local SSD."""
+    machine = inputs.get("machineType")
+    if not isinstance(machine, str):
+        return
+    name = machine.rpartition("/")[2]
+    kind = at(inputs, "bootDisk.initializeParams.type")
+    plain = kind.rpartition("/")[2] if isinstance(kind, str) else ""
+    if _NO_PERSISTENT_DISK.match(name) and plain.startswith("pd-"):
+        yield _incompatible("bootDisk.initializeParams.type", plain, name, "Use hyperdisk-balanced.")
+    if _NO_LOCAL_SSD.match(name) and items(inputs.get("scratchDisks")):
+        yield _incompatible("scratchDisks", "local-ssd", name, "Use another series, such as n2.")
+
+
+def _incompatible(path: str, disk: str, machine: str, fix: str) -> Violation:
+    message = f"[{machine}, {disk}] features are not compatible for creating instance."
+    return Violation(path, message, fix, "badRequest")

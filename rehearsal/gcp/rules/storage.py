@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from rehearsal.core.model import Properties
+from rehearsal.core.properties import each
 from rehearsal.core.rules.model import Violation
 from rehearsal.gcp import facts
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items, without_services
@@ -165,3 +166,27 @@ def _dynamic(inputs: Properties) -> Iterator[Violation]:
         and throughput not in (0, "0")
     ):
         yield Violation("perUnitStorageThroughput", "must not be set with the dynamic tier")
+
+
+@BOOK.rule_around(
+    "GCP-STORAGE-019",
+    "gcp:storage/bucketIAMMember:BucketIAMMember",
+    "gcp:storage/bucketIAMBinding:BucketIAMBinding",
+    source="Cloud Storage documentation, Public access prevention; googleapis/google-cloud-dotnet pull "
+    "request 5821 (integration test: allUsers is refused)",
+)
+def _public_members(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """A bucket that prevents public access takes no public member."""
+    bucket = world.find(inputs.get("bucket"), "storage/bucket:Bucket")
+    if bucket is None or world.preview or bucket.outputs.get("publicAccessPrevention") != "enforced":
+        return
+    for path in ("member", "members[]"):
+        for here, member in each(inputs, path):
+            if member in ("allUsers", "allAuthenticatedUsers"):
+                yield Violation(
+                    here,
+                    "The member bindings allUsers and allAuthenticatedUsers are not allowed since public "
+                    "access prevention is enforced.",
+                    f"Name members, or set publicAccessPrevention of {bucket.id} to inherited.",
+                    "conditionNotMet",
+                )

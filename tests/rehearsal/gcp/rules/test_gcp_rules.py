@@ -10,9 +10,13 @@ from rehearsal.core.properties import at
 from rehearsal.gcp import iam_delay
 from rehearsal.gcp.rules import BOOK
 from tests.rehearsal.gcp.harness import Driver
+from tests.rehearsal.gcp.rules.examples.jobs import sized
+from tests.rehearsal.gcp.rules.examples.values import machine, mysql
 
 Example = tuple[str, list[Any], dict[str, Any], dict[str, Any], str]
 # Rules with examples; mutations of every fact of the provider are in test_provider.py.
+_SSD = ("GCP-VM-008", "scratchDisks")
+_LOG = ("GCP-SQL-012", "settings.backupConfiguration.binaryLogEnabled")
 RULES = sorted(rule for rule in BOOK.rules if not rule.startswith("GCP-PROVIDER-"))
 
 
@@ -51,6 +55,27 @@ def test_the_accepted_example_breaks_nothing(id: str, google: Driver) -> None:
 def test_the_refused_example_breaks_exactly_this_rule(id: str, google: Driver) -> None:
     token, world, _, refused, path = examples()[id]
     assert broken(google, token, world, refused) == [(id, path)]
+
+
+@pytest.mark.parametrize(
+    ("token", "inputs", "found"),
+    [
+        (
+            "cloudrunv2/service:Service",
+            sized("3", "4Gi"),
+            [("GCP-RUN-010", "template.containers[0].resources.limits.cpu")],
+        ),
+        ("cloudrunv2/service:Service", sized("0.5", "512Mi"), []),
+        ("cloudrunv2/service:Service", sized("6", "24Gi"), []),
+        ("compute/instance:Instance", machine("e2-small", scratchDisks=[{"interface": "NVME"}]), [_SSD]),
+        ("compute/instance:Instance", machine("n2-standard-4", scratchDisks=[{"interface": "NVME"}]), []),
+        ("sql/databaseInstance:DatabaseInstance", mysql(enabled=True), [_LOG]),
+    ],
+)
+def test_sizes_disks_and_logs_of_other_values(
+    token: str, inputs: dict[str, Any], found: list[tuple[str, str]], google: Driver
+) -> None:
+    assert broken(google, token, [], inputs) == found
 
 
 def test_values_are_found_in_lists_too(google: Driver) -> None:

@@ -49,6 +49,15 @@ def notebook(**setup: Any) -> dict[str, Any]:
     return {"location": "us-central1-a", "gceSetup": setup}
 
 
+def service(**container: Any) -> dict[str, Any]:
+    containers = [{"image": "us-docker.pkg.dev/cloudrun/container/hello", **container}]
+    return {**PLACE, "name": "web", "template": {"containers": containers}}
+
+
+def sized(cpu: str, memory: str) -> dict[str, Any]:
+    return service(resources={"limits": {"cpu": cpu, "memory": memory}})
+
+
 def idle(**more: str) -> dict[str, Any]:
     return notebook(metadata={"idle-timeout-seconds": "3600", **more})
 
@@ -86,6 +95,27 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         {**VISIT, "cloudRunServiceName": "proxied"},
         {**VISIT, "cloudRunServiceName": "open"},
         "cloudRunServiceName",
+    ),
+    "GCP-RUN-008": (
+        SERVICE,
+        [],
+        service(envs=[{"name": "MODE", "value": "fast"}]),
+        service(envs=[{"name": "PORT", "value": "8080"}]),
+        "template.containers[0].envs[0].name",
+    ),
+    "GCP-RUN-009": (
+        SERVICE,
+        [],
+        service(image="docker.io/library/nginx"),
+        service(image="quay.io/team/web"),
+        "template.containers[0].image",
+    ),
+    "GCP-RUN-010": (
+        SERVICE,
+        [],
+        sized("2", "8Gi"),
+        sized("1000m", "8Gi"),
+        "template.containers[0].resources.limits.memory",
     ),
     "GCP-FUNCTION-001": (
         FUNCTION,

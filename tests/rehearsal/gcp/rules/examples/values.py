@@ -7,6 +7,8 @@ CLUSTER, BUCKET = "container/cluster:Cluster", "storage/bucket:Bucket"
 FIREWALL, SQL = "compute/firewall:Firewall", "sql/databaseInstance:DatabaseInstance"
 SUBNETWORK, ADDRESS = "compute/subnetwork:Subnetwork", "compute/address:Address"
 MEMBER = "pubsub/topicIAMMember:TopicIAMMember"
+READER = "roles/storage.objectViewer"
+SERVER = {"databaseVersion": "SQLSERVER_2019_STANDARD", "settings": {"tier": "db-custom-2-7680"}}
 NETS: list[Any] = [
     ("compute/network:Network", "net", {"name": "net", "autoCreateSubnetworks": False}),
     (
@@ -36,6 +38,11 @@ def database(tier: str) -> dict[str, Any]:
     return {"databaseVersion": "POSTGRES_15", "settings": {"tier": tier}}
 
 
+def mysql(**backups: Any) -> dict[str, Any]:
+    settings = {"tier": "db-f1-micro", "availabilityType": "REGIONAL", "backupConfiguration": backups}
+    return {"databaseVersion": "MYSQL_8_0", "settings": settings}
+
+
 def grant(role: str = "roles/pubsub.publisher", member: str = "user:a@example.com") -> dict[str, Any]:
     return {"topic": "t", "role": role, "member": member}
 
@@ -47,6 +54,55 @@ LINK = "projects/research/regions/{}/subnetworks/sub"
 
 # id -> (type, world, accepted inputs, refused inputs, path of the violation)
 EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] = {
+    "GCP-VM-007": (
+        INSTANCE,
+        NETS,
+        machine(zone="us-east1-b", networkInterfaces=[{"network": "net", "subnetwork": "sub"}]),
+        machine(zone="us-east1-b", networkInterfaces=[{"network": "net"}]),
+        "networkInterfaces[0].subnetwork",
+    ),
+    "GCP-VM-008": (
+        INSTANCE,
+        [],
+        machine("c4-standard-4", bootDisk={"initializeParams": {"type": "hyperdisk-balanced"}}),
+        machine("c4-standard-4", bootDisk={"initializeParams": {"type": "pd-balanced"}}),
+        "bootDisk.initializeParams.type",
+    ),
+    "GCP-SQL-012": (
+        SQL,
+        [],
+        mysql(enabled=True, binaryLogEnabled=True),
+        mysql(enabled=True, binaryLogEnabled=True, pointInTimeRecoveryEnabled=True),
+        "settings.backupConfiguration.pointInTimeRecoveryEnabled",
+    ),
+    "GCP-SQL-013": (
+        SQL,
+        [],
+        {**SERVER, "rootPassword": "long-enough-1"},
+        SERVER,
+        "rootPassword",
+    ),
+    "GCP-STORAGE-019": (
+        "storage/bucketIAMMember:BucketIAMMember",
+        [(BUCKET, "shut", {"name": "shut", "location": "US", "publicAccessPrevention": "enforced"})],
+        {"bucket": "shut", "role": READER, "member": "user:a@example.com"},
+        {"bucket": "shut", "role": READER, "member": "allUsers"},
+        "member",
+    ),
+    "GCP-IAM-009": (
+        "projects/iAMMember:IAMMember",
+        [],
+        {"project": "research", "role": READER, "member": "user:a@example.com"},
+        {"project": "research", "role": READER, "member": "allUsers"},
+        "member",
+    ),
+    "GCP-COMPUTE-026": (
+        FIREWALL,
+        [],
+        firewall(sourceRanges=["10.0.0.0/8", "192.168.0.0/16"]),
+        firewall(sourceRanges=["10.0.0.0/8", "2001:db8::/32"]),
+        "sourceRanges",
+    ),
     "GCP-PLACE-001": (
         CLUSTER,
         [],
