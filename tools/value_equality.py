@@ -14,6 +14,8 @@ _FUNCTIONS = {
     "DurationDiffSuppress": "duration",
     "OptionalSurroundingSpacesSuppress": "space",
     "ipv6RepresentationDiffSuppress": "network",
+    "iamMemberCaseDiffSuppress": "member",
+    "DiskImageDiffSuppress": "image",
     "SuppressEquivalentPolicyDiffs": "policy",
     "SuppressEquivalentIAMPolicyDocuments": "policy",
     "SuppressEquivalentJSONDiffs": "json",

@@ -10,6 +10,8 @@ _HOST = re.compile(r"^(?:https?:)?//[^/]+/(?:compute/|dns/|sql/)?(?:v\d\w*/|beta
 _ACCOUNT = re.compile(r"arn:aws[\w-]*:iam::(\d{12}):root")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|m|s)")
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0}
+_CASED = re.compile(r"allUsers|allAuthenticatedUsers|^principal(?:Set|Hierarchy)?:")
+_IMAGE = re.compile(r"^(?:projects/)?(?:([^/]+)/)??(?:global/images/)?(?:family/)?([^/]+)$")
 # Parts of a statement of a policy in which one value may stand for a list of one, in any order.
 _LISTS = ("Action", "NotAction", "Resource", "NotResource")
 
@@ -123,6 +125,32 @@ def _seconds(text: str) -> float:
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
+def _member(one: str, other: str) -> bool:
+    """Principals of Google Cloud have no case, but for those of pools and for everybody.
+
+    Source: hashicorp/terraform-provider-google, google/tpgiamresource (iamMemberCaseDiffSuppress).
+    """
+    return not any(map(_CASED.search, (one, other))) and one.casefold() == other.casefold()
+
+
+def _image(old: str, new: str) -> bool:
+    """An image, and its family or its other forms; without a project it is one of any.
+
+    Source: hashicorp/terraform-provider-google, google/services/compute/resource_compute_disk.go
+    (DiskImageDiffSuppress), without the families that are no part of the names of their images.
+    """
+    found, wanted = (_IMAGE.search(_path(one)) for one in (old, new))
+    if not found or not wanted or (found[1] and wanted[1] and found[1] != wanted[1]):
+        return False
+    image, family = found[2], wanted[2]
+    if image == family:
+        return True
+    for chip in ("-arm64", "-amd64"):
+        if image.endswith(chip) or f"{chip}-" in image or family.endswith(chip):
+            return family.endswith(chip) and family.removesuffix(chip) in image and chip in image
+    return family in image
+
+
 KINDS: Mapping[str, Callable[[str, str], bool]] = {
     "case": _by(str.casefold),
     "space": _by(str.strip),
@@ -134,6 +162,8 @@ KINDS: Mapping[str, Callable[[str, str], bool]] = {
     "link": _by(_path),
     "name": _named,
     "duration": _by(_seconds),
+    "member": _member,
+    "image": _image,
 }
 """Kind of equality -> comparison of two different texts; `tools/provider_changes.py` lists the functions of
 the providers that stand for each."""

@@ -12,7 +12,8 @@ Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates ar
 - `replace`: property paths whose change replaces the resource; `"*"` is all, `"-tags"` excludes one.
   `replace_lower`: paths of numbers, versions and address ranges that only grow in place; `replace_unset`:
   paths that cannot be unset in place; `replace_if`: paths that depend on another property (`of`,
-  `unless`: its values).
+  `unless`: its values), and on their `change`: `lower`; of a list `not_more` items than before, `not_added`
+  (one less, or another in place of one), `begins_or_ends`.
 - `unsaved`: properties that the service does not keep while another path is empty: each preview differs.
 - `sets`: properties with lists whose order does not matter to the provider, beside those of `changes`.
 - `decided`: properties whose value another property decides: each preview differs from what is there.
@@ -96,7 +97,7 @@ class Row:
     def decides(self, path: str) -> bool:
         """Return whether a column names the condition on which a change at `path` replaces the resource."""
         lower = (*self.replace_lower, *self.changes.replace_lower)
-        return path in (*lower, *self.replace_unset) or head(path) in self.replace_if
+        return path in (*lower, *self.replace_unset, *self.replace_if) or head(path) in self.replace_if
 
     def display_name(self, properties: Properties) -> str:
         """The physical name among the properties, or an empty string."""

@@ -8,6 +8,7 @@ import pytest
 
 from rehearsal.core.schema import Schemas
 from tests.rehearsal.aws import harness as aws
+from tests.rehearsal.differences.decided import DECIDED, Case
 from tests.rehearsal.driver import CACHE, Driver
 from tests.rehearsal.gcp import harness as gcp
 
@@ -24,9 +25,8 @@ RULE = {"protocol": "tcp", "fromPort": 22, "toPort": 22, "cidrBlocks": ["10.0.0.
 WEB = {**RULE, "fromPort": 443, "toPort": 443}
 KEY, OTHER_KEY = "ssh-ed25519 AAAA one", "ssh-ed25519 BBBB two"
 
-Case = tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], tuple[str, ...], tuple[str, ...]]
-# Type, former inputs, what the cloud has besides, inputs, changed paths, paths that replace.
 CASES: dict[str, Case] = {
+    **DECIDED,
     # pulumi/pulumi#3323: the subnet of an instance is left out.
     "kept": (
         "aws:ec2/instance:Instance",

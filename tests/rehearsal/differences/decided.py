@@ -1,0 +1,90 @@
+"""Changes about which code of a provider decides: conditions, and functions that compare values."""
+
+from typing import Any
+
+Case = tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], tuple[str, ...], tuple[str, ...]]
+# Type, former inputs, what the cloud has besides, inputs, changed paths, paths that replace.
+DECIDED: dict[str, Case] = {
+    # DiskImageDiffSuppress: an image by its family, with and without its project.
+    "form of an image": (
+        "gcp:compute/disk:Disk",
+        {"name": "d", "image": "debian-cloud/debian-12"},
+        {},
+        {"name": "d", "image": "projects/debian-cloud/global/images/family/debian-12"},
+        (),
+        (),
+    ),
+    "another image": (
+        "gcp:compute/disk:Disk",
+        {"name": "d", "image": "debian-cloud/debian-12"},
+        {},
+        {"name": "d", "image": "debian-cloud/debian-11"},
+        ("image",),
+        ("image",),
+    ),
+    # iamMemberCaseDiffSuppress.
+    "case of a member": (
+        "gcp:projects/iAMMember:IAMMember",
+        {"project": "p", "role": "roles/viewer", "member": "user:Bob@example.com"},
+        {},
+        {"project": "p", "role": "roles/viewer", "member": "user:bob@example.com"},
+        (),
+        (),
+    ),
+    "case of an identity of a pool": (
+        "gcp:storage/bucketIAMMember:BucketIAMMember",
+        {"bucket": "b", "role": "roles/viewer", "member": "principal://iam.googleapis.com/A"},
+        {},
+        {"bucket": "b", "role": "roles/viewer", "member": "principal://iam.googleapis.com/a"},
+        ("member",),
+        ("member",),
+    ),
+    "case of members": (
+        "gcp:projects/iAMBinding:IAMBinding",
+        {"project": "p", "role": "roles/viewer", "members": ["user:Bob@example.com", "user:a@example.com"]},
+        {},
+        {"project": "p", "role": "roles/viewer", "members": ["user:a@example.com", "user:bob@example.com"]},
+        (),
+        (),
+    ),
+    "fewer subnets of a network balancer": (
+        "aws:lb/loadBalancer:LoadBalancer",
+        {"loadBalancerType": "network", "subnets": ["subnet-a", "subnet-b"]},
+        {},
+        {"loadBalancerType": "network", "subnets": ["subnet-b"]},
+        ("subnets[0]",),
+        ("subnets[0]",),
+    ),
+    "more subnets of a network balancer": (
+        "aws:lb/loadBalancer:LoadBalancer",
+        {"loadBalancerType": "network", "subnets": ["subnet-a"]},
+        {},
+        {"loadBalancerType": "network", "subnets": ["subnet-b", "subnet-a"]},
+        ("subnets[0]",),
+        (),
+    ),
+    "the first security group of a network balancer": (
+        "aws:lb/loadBalancer:LoadBalancer",
+        {"loadBalancerType": "network", "subnets": ["subnet-a"]},
+        {},
+        {"loadBalancerType": "network", "subnets": ["subnet-a"], "securityGroups": ["sg-a"]},
+        ("securityGroups",),
+        ("securityGroups",),
+    ),
+    "user data that replaces": (
+        "aws:ec2/instance:Instance",
+        {"ami": "ami-1", "userData": "a", "userDataReplaceOnChange": True},
+        {},
+        {"ami": "ami-1", "userData": "b", "userDataReplaceOnChange": True},
+        ("userData",),
+        ("userData",),
+    ),
+    "tenancy by default": (
+        "aws:ec2/vpc:Vpc",
+        {"cidrBlock": "10.0.0.0/16", "instanceTenancy": "dedicated"},
+        {},
+        {"cidrBlock": "10.0.0.0/16", "instanceTenancy": "default"},
+        ("instanceTenancy",),
+        (),
+    ),
+}
