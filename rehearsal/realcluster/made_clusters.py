@@ -23,7 +23,6 @@ class MadeClusters(Wrapper):
             return self.inside.create(call, inputs, preview=preview)
         identifier, outputs = self.inside.create(call, inputs, preview=False)
         (made,) = (one for one in self._state.find(type=call.type, id=identifier) if one.urn == call.urn)
-        self._planes.discard_unused()
         access = self._planes.of(made).api().access
         authority = base64.b64encode(access.authority.read_bytes()).decode()
         if call.type == EKS_CLUSTER:

@@ -26,7 +26,7 @@ class Planes:
 
     def __init__(self, state: State, home: Path) -> None:
         self._state, self._home = state, home
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._planes: dict[str, Plane] = {}
         self._shared: tuple[PodIdentities, CloudLogins] | None = None
 
@@ -61,14 +61,9 @@ class Planes:
 
     def discard(self, record: Record) -> None:
         """End the control plane of a cluster and delete its objects."""
-        self.of(record).discard()
         with self._lock:
-            del self._planes[_folder(record)]
-
-    def discard_unused(self) -> None:
-        """End the ambient control plane where no program has used it."""
-        if not self._state.find(package=PACKAGE, scope=KubeCluster(self._state, ambient.RECORD).scope):
-            self.discard(ambient.RECORD)
+            self.of(record).discard()
+            self._planes.pop(_folder(record), None)
 
     def pods(self) -> list[dict[str, Any]]:
         """Every pod on their nodes, as a row of `status`."""

@@ -27,15 +27,20 @@ region='*'
 while [ $# -gt 0 ]; do
   case "$1" in
     --cluster-name) name=$2 ;;
+    --cluster-name=*) name=${{1#*=}} ;;
     --region) region=$2 ;;
+    --region=*) region=${{1#*=}} ;;
   esac
   shift
 done
-exec cat {planes}/"$name".$region.*/{credential}
+set -- '{planes}'/"$name".$region.*/{credential}
+[ $# -eq 1 ] && exec cat "$1"
+echo "several clusters are named $name; name a region" >&2
+exit 1
 """
 # The kubeconfig of a GKE cluster runs a plugin, which gets the cluster's address (provideClusterInfo).
 _GOOGLE_LOGIN = """#!/bin/sh
-for access in {planes}/*/access.json; do
+for access in '{planes}'/*/access.json; do
   server=$(sed -n 's/.*"server": *"\\([^"]*\\)".*/\\1/p' "$access")
   case "$KUBERNETES_EXEC_INFO" in *"$server"*) exec cat "${{access%/*}}/{credential}" ;; esac
 done

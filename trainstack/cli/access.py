@@ -45,7 +45,7 @@ _MONITORING, _GRAFANA_LOGIN, _GRAFANA_PORT = "monitoring", "grafana-login", 3000
 
 def kubeconfig(stack: Stack = "", team: Team = "", rehearse: Rehearse = False) -> None:
     """Print a kubeconfig without secrets: its user logs in to the cloud. With --team, for members."""
-    exported, _ = deployed(stack, rehearse=rehearse)
+    exported, _ = with_cluster(stack, rehearse=rehearse)
     typer.echo(kubeconfig_of(exported, team))
 
 

@@ -112,7 +112,7 @@ def scope(stack: str | None, team: str, login: ClusterLogin, *, rehearse: bool) 
             yield Scope(exported.stack, cluster, teams, only, clusters)
         return
     with kubeconfig_file(exported, team) as config, connected(None, config) as cluster:
-        yield Scope(exported.stack, cluster, teams, only)
+        yield Scope(exported.stack, cluster, teams, only, clusters)
 
 
 def _conflicts(stack: str | None, team: str, login: ClusterLogin, *, rehearse: bool) -> Iterator[Problem]:

@@ -89,6 +89,7 @@ def job(workload: Object, queues: Mapping[tuple[str, str], str], runs: Mapping[s
         evictions=sum(int(row.get("count") or 0) for row in evictions),
         active=spec.get("active", True),
         idle=labels.get(STOPPED_LABEL) == IDLE,
+        cluster=str(status.get("clusterName") or ""),
         away=str((about.get("annotations") or {}).get(AWAY_NOTE) or ""),
         default_deadline=_by_default(labels, run),
         grouped=(about.get("annotations") or {}).get(_GROUP) == "true",

@@ -91,6 +91,8 @@ class Job:
     """It was stopped because its GPUs were idle (`agents.idle_gpus`)."""
     grouped: bool = False
     """It is a group of single pods, without an object of their own."""
+    cluster: str = ""
+    """The cluster to which a manager sent it; empty: none, or its own."""
     away: str = ""
     """Check and reason of a pool with windows that does not admit it (`agents.capacity_windows`)."""
 

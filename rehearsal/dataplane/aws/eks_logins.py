@@ -5,7 +5,6 @@ entries: Amazon EKS User Guide, "Create access entries".
 """
 
 import base64
-import binascii
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -18,14 +17,23 @@ from rehearsal.dataplane.aws.signatures import is_presigned_by
 
 _ENTRY = "aws:eks/accessEntry:AccessEntry"
 _PREFIX, _HEADER = "k8s-aws-v1.", "x-k8s-aws-id"
-_HOST = re.compile(r"sts(?:-fips)?(?:\.[a-z0-9-]+)?\.amazonaws\.com(?:\.cn)?")
+# Of the partition aws.
+_HOST = re.compile(r"sts(?:-fips)?(?:\.(?P<region>[a-z0-9-]+))?\.(?:amazonaws\.com|api\.aws)")
+# Base64 of URLs without padding.
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_LONGEST = 4096
+_PARAMETERS = frozenset({
+    "Action", "Version", "X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires",
+    "X-Amz-Security-Token", "X-Amz-Signature", "X-Amz-SignedHeaders",
+})  # fmt: skip
 _VALID = timedelta(minutes=15)
 
 
 def user_of(state: State, identities: Identities, cluster: Record, token: str) -> Mapping[str, object] | None:
     """The user of a token in a cluster, as a TokenReview shows it; None for a token that EKS refuses.
 
-    Permissions by access policies of EKS are not emulated: an entry has its groups alone.
+    Permissions by access policies of EKS are not emulated: an entry has its groups alone. Nor is the id of
+    its role, which EKS keeps: a role that is made again under its name needs a new entry.
     """
     caller = _caller(identities, str(cluster.outputs.get("name") or cluster.name), token)
     if caller is None:
@@ -38,7 +46,9 @@ def user_of(state: State, identities: Identities, cluster: Record, token: str) -
         ):
             name = str(given.get("userName") or f"{caller.arn.rpartition('/')[0]}/{{{{SessionName}}}}")
             return {
-                "username": name.replace("{{SessionName}}", caller.session),
+                "username": name.replace("{{SessionName}}", caller.session.replace("@", "-"))
+                .replace("{{SessionNameRaw}}", caller.session)
+                .replace("{{AccountID}}", caller.account),
                 "groups": list(given.get("kubernetesGroups") or ()),
             }
     return None
@@ -46,24 +56,33 @@ def user_of(state: State, identities: Identities, cluster: Record, token: str) -
 
 def _caller(identities: Identities, cluster: str, token: str) -> Caller | None:
     """The caller of the presigned request in a token for a cluster of this name."""
-    if not token.startswith(_PREFIX):
+    text = token.removeprefix(_PREFIX)
+    if text == token or len(token) > _LONGEST or not _PLAIN.fullmatch(text):
         return None
     try:
-        text = token.removeprefix(_PREFIX)
         url = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
         parts = urlsplit(url)
-        query = dict(parse_qsl(parts.query))
+        pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True)
+        query = dict(pairs)
         made = datetime.strptime(query["X-Amz-Date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-        key = query["X-Amz-Credential"].split("/")[0]
-        signed = query["X-Amz-SignedHeaders"].split(";")
-        headers = {"host": parts.netloc, _HEADER: cluster}
-        asked = parts.scheme == "https" and _HOST.fullmatch(parts.netloc) and parts.path == "/"
-        fits = is_presigned_by(url, headers, identities.secret(key))
-    except (KeyError, ValueError, binascii.Error):
+        key, _, region, service, _ = query["X-Amz-Credential"].split("/")
+        expires = int(query["X-Amz-Expires"])
+        fits = is_presigned_by(url, {"host": parts.netloc, _HEADER: cluster}, identities.secret(key))
+    except (KeyError, ValueError):
         return None
+    host = _HOST.fullmatch(parts.netloc)
     now = datetime.now(UTC)
-    if not asked or query.get("Action") != "GetCallerIdentity" or _HEADER not in signed or not fits:
-        return None
-    if not now - _VALID <= made <= now + _VALID:
-        return None
-    return identities.caller(key, query.get("X-Amz-Security-Token", ""))
+    asked = (
+        parts.scheme == "https"
+        and parts.path == "/"
+        and host is not None
+        and host["region"] in (None, region)
+        and service == "sts"
+        and len(pairs) == len(query)
+        and query.keys() <= _PARAMETERS
+        and query.get("Action") == "GetCallerIdentity"
+        and _HEADER in query["X-Amz-SignedHeaders"].split(";")
+        and 0 <= expires <= _VALID.total_seconds()
+        and now - _VALID <= made <= now + _VALID
+    )
+    return identities.caller(key, query.get("X-Amz-Security-Token", "")) if asked and fits else None

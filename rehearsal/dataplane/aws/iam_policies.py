@@ -72,27 +72,32 @@ def trusts(role: Record, service: str, actions: frozenset[str]) -> bool:
     return granted == actions
 
 
-def trusts_role(role: Record, caller: str, actions: frozenset[str]) -> bool:
+def trusts_role(role: Record, caller: str, session: str, actions: frozenset[str]) -> bool:
     """Return whether the role's trust policy allows all these actions to another role, by its ARN.
 
-    A principal is an account, as its root or its number, or a role.
+    A principal is an account, as its root or its number, or a role; an explicit Deny wins. `session`: the
+    name that the caller gives to the new session. Not evaluated: principals that are sessions, external ids.
     """
-    account = caller.split(":")[4]
-    principals = {"*", account, f"{':'.join(caller.split(':')[:5])}:root", caller}
-    granted: set[str] = set()
+    start, account = ":".join(caller.split(":")[:5]), caller.split(":")[4]
+    principals = {"*", account, f"{start}:root", caller}
+    context = {
+        "aws:PrincipalArn": caller,
+        "aws:PrincipalAccount": account,
+        "sts:RoleSessionName": session,
+    }
+    allowed_to: set[str] = set()
+    denied: set[str] = set()
     for statement in _list(_parsed(role.inputs.get("assumeRolePolicy")).get("Statement")):
         principal = statement.get("Principal") or {}
         named = _list(principal.get("AWS") if isinstance(principal, Mapping) else principal)
-        context = {"aws:PrincipalArn": caller, "aws:PrincipalAccount": account}
-        if (
-            statement.get("Effect") == "Allow"
-            and principals & set(map(str, named))
-            and _conditions_hold(statement.get("Condition") or {}, context)
+        denies = statement.get("Effect") == "Deny"
+        if principals & set(map(str, named)) and _conditions_hold(
+            statement.get("Condition") or {}, context, denies
         ):
-            granted.update(
+            (denied if denies else allowed_to).update(
                 action for action in actions if any(_like(action, p) for p in _list(statement.get("Action")))
             )
-    return granted == actions
+    return allowed_to - denied == actions
 
 
 def pods_denied(role: Record, cluster: Record, namespace: str, account: str, audience: str = STS) -> str:

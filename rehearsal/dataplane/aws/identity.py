@@ -18,6 +18,8 @@ _ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 _ADDON = "aws:eks/addon:Addon"
 _AGENT = "eks-pod-identity-agent"
 _SERVICE = "pods.eks.amazonaws.com"
+# Credentials of EKS Pod Identity: EKS API reference, AssumeRoleForPodIdentity (at most 6 hours).
+_LASTS_S = 6 * 3600
 _NEEDED = frozenset({"sts:AssumeRole", "sts:TagSession"})
 _ASSUMES = frozenset({"sts:AssumeRole"})
 TOKEN_VARIABLE = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"  # noqa: S105 - a variable's name
@@ -68,18 +70,23 @@ class Identities:
     def __init__(self, state: State) -> None:
         self._state = state
         self._tokens: dict[str, _Assumption] = {}
-        self._keys: dict[str, tuple[str, Caller]] = {}
+        self._keys: dict[str, tuple[str, Caller, datetime]] = {}
         self._secrets = {OPERATOR_KEY: OPERATOR_SECRET}
         self._lock = threading.Lock()
 
-    def association(self, cluster: str, namespace: str, account: str) -> Record | None:
-        """The association of a service account, where the cluster runs the agent."""
+    def association(
+        self, cluster: str, namespace: str, account: str, *, scope: str | None = None
+    ) -> Record | None:
+        """The association of a service account, where the cluster runs the agent.
+
+        `scope`: account and region of the cluster; None where its name is the only one.
+        """
         agent = any(
             record.inputs.get("addonName") == _AGENT and record.inputs.get("clusterName") == cluster
-            for record in self._state.find(type=_ADDON)
+            for record in self._state.find(type=_ADDON, scope=scope)
         )
         wanted = {"clusterName": cluster, "namespace": namespace, "serviceAccount": account}
-        for record in self._state.find(type=_ASSOCIATION) if agent else ():
+        for record in self._state.find(type=_ASSOCIATION, scope=scope) if agent else ():
             if wanted.items() <= record.inputs.items():
                 return record
         return None
@@ -116,8 +123,8 @@ class Identities:
             raise Denied(f"the trust policy of {arn} does not let {known.service} do {actions}")
         return self._issued(Caller(arn, known.session, tagged=known.needed == _NEEDED))
 
-    def assumed(self, caller: Caller, arn: str, session: str) -> Mapping[str, Any]:
-        """New credentials of a role for a caller that assumes it. Raises Denied.
+    def assumed(self, caller: Caller, arn: str, session: str, seconds: int) -> Mapping[str, Any]:
+        """New credentials of a role, valid for some seconds, for a caller that assumes it. Raises Denied.
 
         The identity policies of the caller must allow it, and the trust policy of the role. Transitive tags
         of the caller's session are passed on, which needs `sts:TagSession`: IAM User Guide, "Pass session
@@ -128,26 +135,26 @@ class Identities:
         refused = Denied(
             f"User: {caller.arn} is not authorized to perform: sts:AssumeRole on resource: {arn}"
         )
-        if role is None or not trusts_role(role, caller.role_arn, needed):
+        if role is None or not trusts_role(role, caller.role_arn, session, needed):
             raise refused
         if caller != OPERATOR:
             checks = (AccessCheck(action, arn) for action in needed)
             if own is None or not all(allowed(self._state, own, check) for check in checks):
                 raise refused
-        return self._issued(Caller(arn, session, tagged=caller.tagged))
+        return self._issued(Caller(arn, session, tagged=caller.tagged), seconds)
 
-    def _issued(self, caller: Caller) -> Mapping[str, Any]:
-        arn = caller.role_arn
+    def _issued(self, caller: Caller, seconds: int = _LASTS_S) -> Mapping[str, Any]:
+        arn, ends = caller.role_arn, datetime.now(UTC) + timedelta(seconds=seconds)
         key, session_token = f"ASIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(64)
         with self._lock:
-            self._keys[key] = (session_token, caller)
+            self._keys[key] = (session_token, caller, ends)
             secret = self._secrets[key] = secrets.token_urlsafe(30)
         return {
             "AccessKeyId": key,
             "SecretAccessKey": secret,
             "Token": session_token,
             "AccountId": arn.split(":")[4],
-            "Expiration": (datetime.now(UTC) + timedelta(hours=6)).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "Expiration": ends.strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
 
     def secret(self, access_key: str) -> str:
@@ -161,4 +168,6 @@ class Identities:
             return OPERATOR
         with self._lock:
             known = self._keys.get(access_key)
-        return known[1] if known and secrets.compare_digest(known[0], session_token) else None
+        if known is None or known[2] < datetime.now(UTC):
+            return None
+        return known[1] if secrets.compare_digest(known[0], session_token) else None

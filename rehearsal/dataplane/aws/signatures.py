@@ -38,7 +38,7 @@ def is_presigned_by(url: str, headers: Mapping[str, str], secret: str) -> bool:
         given, names = query.pop("X-Amz-Signature"), query["X-Amz-SignedHeaders"].split(";")
         key, _, region, service, _ = query["X-Amz-Credential"].split("/")
         stamp = query["X-Amz-Date"]
-        signed = {name: headers[name] for name in names}
+        signed = {name: headers[name] for name in {"host", *names}}
     except KeyError as error:
         raise ValueError(f"{error} is missing") from None
     auth: Any = importlib.import_module("botocore.auth")

@@ -15,7 +15,10 @@ def environment(dataplane: Dataplane, cluster: KubeCluster, pod: Pod, folder: Pa
     arn = str(cluster.record.outputs.get("arn") or "")
     region = arn.split(":")[3] if arn.startswith("arn:") else ""
     env = {"AWS_ENDPOINT_URL": dataplane.url, "AWS_EC2_METADATA_DISABLED": "true"}
-    association = dataplane.identities.association(cluster.name, pod.namespace, pod.service_account)
+    scope = cluster.record.scope if region else None
+    association = dataplane.identities.association(
+        cluster.name, pod.namespace, pod.service_account, scope=scope
+    )
     if association is not None:
         token = dataplane.identities.token(association, pod.name[:64], folder)
         env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = dataplane.url + CREDENTIALS_PATH

@@ -55,10 +55,10 @@ def test_the_queue_of_the_manager_and_the_place_of_a_job(clusters: Fleet) -> Non
     assert absent.value.codes == (("job-not-found", "JOB"),)
     with connected(None, clusters.planes["east"].kubeconfig) as east:
         # KWOK runs no containers.
-        (line,) = pod_logs.lines(east, at.namespace, running, 10)
+        (line,) = pod_logs.lines(east, at, 10)
         assert line.startswith(f"[{running}-")
         with pytest.raises(UserError) as empty:
-            list(pod_logs.lines(east, at.namespace, waiting, 10))
+            list(pod_logs.lines(east, nowhere, 10))
     assert empty.value.codes == (("job-without-pods", "JOB"),)
 
 

@@ -1,6 +1,6 @@
 """`trainstack logs`: the logs of a job, also of one that a manager sent to another cluster."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,9 @@ from trainstack.cli.scope import (
 )
 from trainstack.cli.stack import Rehearse
 
+if TYPE_CHECKING:  # help needs none of it
+    from trainstack.queues.pod_logs import RunningAt
+
 Name = Annotated[str, typer.Argument(metavar="JOB", help="Name of the job, as in `trainstack queue`.")]
 Tail = Annotated[int, typer.Option("--tail", min=1, help="Lines from the end of each container's log.")]
 
@@ -32,7 +35,7 @@ def logs(
     tail: Tail = 100,
     rehearse: Rehearse = False,
 ) -> None:
-    """Show the last lines of each container of a job, with its pod, in the order of ranks.
+    """Show the last lines of each container of a job that has not ended, with its pod, in the order of ranks.
 
     With the stack of a manager of several clusters, the job is found on the cluster that runs it. Reads with
     your login.
@@ -44,7 +47,7 @@ def logs(
         spaces = [at.only] if at.only else list(at.teams)
         found = pod_logs.place(at.cluster, job, iter(spaces))
         if not found.cluster:
-            _print(at, found.namespace, job, tail)
+            _print(at, found, tail)
             return
         on = at.clusters.get(found.cluster)
     if on is None:
@@ -53,11 +56,11 @@ def logs(
         raise UserError([Problem("JOB", job, rule, fix, code="job-on-another-cluster")])
     typer.echo(f"{job} runs on cluster {found.cluster}", err=True)
     with scope(on, team, ClusterLogin(), rehearse=rehearse) as at:
-        _print(at, found.namespace, job, tail)
+        _print(at, found, tail)
 
 
-def _print(at: Scope, namespace: str, job: str, tail: int) -> None:
+def _print(at: Scope, job: "RunningAt", tail: int) -> None:
     from trainstack.queues import pod_logs  # noqa: PLC0415
 
-    for line in pod_logs.lines(at.cluster, namespace, job, tail):
+    for line in pod_logs.lines(at.cluster, job, tail):
         typer.echo(line)

@@ -1,5 +1,6 @@
 """The dispatcher's own login to a worker, against the emulated STS and the authenticator of EKS."""
 
+import base64
 import datetime
 import json
 import os
@@ -128,6 +129,8 @@ def test_a_forged_or_old_token_is_nobodys(account: Account, plane: Dataplane) ->
         "of another session": logins.eks_token({**assumed, "Token": "x"}, "usw2", REGION, now),
         "old": logins.eks_token(assumed, "usw2", REGION, now - datetime.timedelta(minutes=16)),
         "no request": "k8s-aws-v1.eA",
+        "padded": f"{logins.eks_token(assumed, 'usw2', REGION, now)}==",
+        "of another region's host": _moved(logins.eks_token(assumed, "usw2", REGION, now)),
         "of Google Cloud": "ya29.x",
     }
     good = logins.eks_token(assumed, "usw2", REGION, now)
@@ -136,3 +139,20 @@ def test_a_forged_or_old_token_is_nobodys(account: Account, plane: Dataplane) ->
         assert user_of(account.state, plane.identities, account.worker, token) is None, what
     with pytest.raises(OSError, match="403"):
         urllib.request.urlopen(request.replace(LOGIN.split("/")[1], "large-aws-dispatcher"))
+
+
+def _moved(token: str) -> str:
+    """The token with the host of another region."""
+    text = token.removeprefix("k8s-aws-v1.")
+    address = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode().replace(REGION, "eu-west-1", 1)
+    return "k8s-aws-v1." + base64.urlsafe_b64encode(address.encode()).decode().rstrip("=")
+
+
+def test_an_explicit_deny_wins_over_trust(account: Account, plane: Dataplane) -> None:
+    assert plane.url
+    account.role(POD, POD_TRUST, RIGHTS)
+    deny = {**trust(["sts:AssumeRole"]), "Effect": "Deny"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [trust(BOTH), deny]})
+    account.add("iam/role:Role", "usw2-manager", {"assumeRolePolicy": policy}, arn=LOGIN, name="usw2-manager")
+    with pytest.raises(OSError, match="403"):
+        logins.aws_token("usw2", REGION, LOGIN)
