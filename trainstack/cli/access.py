@@ -129,8 +129,7 @@ def with_cluster(stack: str, *, rehearse: bool) -> "tuple[StackOutputs | Manager
     from infra.outputs import jobs as job_outputs  # noqa: PLC0415
     from infra.outputs import manager as manager_outputs  # noqa: PLC0415
     from infra.outputs import slurm as slurm_outputs  # noqa: PLC0415
-    from trainstack.cli.operations.session import not_deployed, open_engine  # noqa: PLC0415
-    from trainstack.cli.slurm.system import only_slurm  # noqa: PLC0415
+    from trainstack.cli.operations.session import not_deployed, only_slurm, open_engine  # noqa: PLC0415
 
     engine, rehearsal = open_engine(stack, rehearse=rehearse)
     found = {key: output.value for key, output in engine.outputs().items()}

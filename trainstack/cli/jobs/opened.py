@@ -14,8 +14,7 @@ from infra.outputs.jobs import JobOutputs
 from rehearsal.client import Rehearsal
 from rehearsal.core import faults as rehearsal_faults
 from trainstack.cli.operations.job_service import job_service
-from trainstack.cli.operations.session import not_deployed, open_engine, refuse_rehearsed
-from trainstack.cli.slurm.system import only_slurm
+from trainstack.cli.operations.session import not_deployed, only_slurm, open_engine, refuse_rehearsed
 
 # Emulated requests are free, and emulated jobs take seconds.
 _REHEARSED_LOOK_S = 0.3

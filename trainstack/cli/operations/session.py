@@ -211,6 +211,17 @@ def not_deployed(stack: str, *, rehearse: bool) -> UserError:
     return UserError([Problem("stack", stack, f"nothing is deployed{where}", fix, code="not-deployed")])
 
 
+def only_slurm(stack: str, *, rehearse: bool) -> Problem:
+    """The problem of a command for clusters or managed jobs with a Slurm system."""
+    flag = " --rehearse" if rehearse else ""
+    rule = "is a Slurm system: it has no Kubernetes, MLflow, Grafana or managed jobs"
+    fix = (
+        f"`trainstack status -s {stack}{flag}` shows how to reach its login node; use sbatch, squeue, sacct "
+        "and scontrol there."
+    )
+    return Problem("stack", stack, rule, fix, code="stack-is-slurm")
+
+
 def refuse_rehearsed(given: Mapping[str, object]) -> None:
     """Raise UserError for options of a rehearsal that are given outside of one."""
     fix = "Add --rehearse, or leave it out."

@@ -4,21 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from infra.catalog.aws.pcs import GROUP_TAG
-from infra.errors import Problem
 
 if TYPE_CHECKING:
     from infra.outputs.slurm import PartitionOutputs, SlurmOutputs
-
-
-def only_slurm(stack: str, *, rehearse: bool) -> Problem:
-    """The problem of a command for clusters or managed jobs with a Slurm system."""
-    flag = " --rehearse" if rehearse else ""
-    rule = "is a Slurm system: it has no Kubernetes, MLflow, Grafana or managed jobs"
-    fix = (
-        f"`trainstack status -s {stack}{flag}` shows how to reach its login node; use sbatch, squeue, sacct "
-        "and scontrol there."
-    )
-    return Problem("stack", stack, rule, fix, code="stack-is-slurm")
 
 
 def fields(system: "SlurmOutputs", *, rehearsed: bool) -> Iterator[tuple[str, str]]:
