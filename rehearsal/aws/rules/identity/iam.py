@@ -40,6 +40,7 @@ _PRINCIPAL = re.compile(
 _PRINCIPAL_KINDS = {"AWS", "Service", "Federated", "CanonicalUser"}
 _RESOURCE = re.compile(r"\*|arn:(aws[a-z*-]*|\*):.*")
 _PAIRS = (("Action", "NotAction"), ("Principal", "NotPrincipal"), ("Resource", "NotResource"))
+_ROLE, _SID = "aws:iam/role:Role", re.compile(r"[0-9A-Za-z]*")
 _INLINE, _MANAGED = 10240, 6144
 
 
@@ -229,3 +230,43 @@ def managed_policy_size(inputs: Properties) -> Iterator[Violation]:
 def inline_policy_size(inputs: Properties) -> Iterator[Violation]:
     """The inline policies of a role have at most 10240 characters besides white space."""
     yield from _too_long(inputs, _INLINE)
+
+
+@BOOK.rule(
+    "AWS-IAM-019",
+    _ROLE,
+    source=f"terraform-aws-modules/terraform-aws-eks-pod-identity issue 34 (text); {_MOTO}",
+)
+def trust_names_no_resource(inputs: Properties) -> Iterator[Violation]:
+    """A trust policy names no resource: it is about its role."""
+    for path, index, statement in documents.statements(inputs):
+        for name in ("Resource", "NotResource"):
+            if name in statement:
+                yield _violation(path, index, f"Has prohibited field {name}", "Leave it out.")
+
+
+@BOOK.rule("AWS-IAM-020", _ROLE, source=f"getmoto/moto issue 5750 (text of CreateRole); {_MOTO}")
+def trust_is_about_sts(inputs: Properties) -> Iterator[Violation]:
+    """The actions of a trust policy are those of STS."""
+    for path, index, statement in documents.statements(inputs):
+        for action in many(statement.get("Action")):
+            service, colon, _ = str(action).partition(":")
+            if colon and "*" not in service and service.lower() != "sts":
+                problem = f"AssumeRole policy may only specify STS AssumeRole actions, not {action}"
+                yield _violation(path, index, problem, "Give other rights in a policy of the role.")
+
+
+@BOOK.rule(
+    "AWS-IAM-021",
+    *documents.IDENTITY,
+    source="aws-cloudformation/cfn-lint issues 708 and 1376 (text); thinkinglabs/aws-iam-policy issue 5 "
+    "(policies of buckets and keys take other letters)",
+)
+def statement_id_form(inputs: Properties) -> Iterator[Violation]:
+    """The statement ids (Sid) of a policy of an identity are letters and digits."""
+    for path, index, statement in documents.statements(inputs):
+        sid = statement.get("Sid")
+        if isinstance(sid, str) and not _SID.fullmatch(sid):
+            yield _violation(
+                path, index, f"Statement IDs (SID) must be alpha-numeric: {sid!r}", "Use A-Z, a-z and 0-9."
+            )

@@ -37,6 +37,11 @@ _SIZES = {
 }
 # From this size on, gp3 storage has IOPS and throughput of choice.
 _CHOICE = {"mysql": 400, "mariadb": 400, "postgres": 400, "db2": 400, "oracle": 200}
+_NAMED = ("mysql", "mariadb", "postgres", "aurora-mysql", "aurora-postgresql")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DAY, _DAYS = 24 * 60, ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DAILY = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)")
+_WEEKLY = re.compile(rf"({'|'.join(_DAYS)}):(\d\d):(\d\d)-({'|'.join(_DAYS)}):(\d\d):(\d\d)")
 _RATIOS = {"io1": 50, "io2": 1000}
 _LEAST_IOPS = 1000
 
@@ -146,3 +151,52 @@ def storage_grows(inputs: Properties) -> Iterator[Violation]:
     if size is not None and most and most <= size:
         message = f"Max storage size must be greater than storage size: {most:.0f} is not above {size:.0f}"
         yield Violation("maxAllocatedStorage", message, "", "InvalidParameterCombination")
+
+
+@BOOK.rule(
+    "AWS-RDS-041",
+    _INSTANCE,
+    _CLUSTER,
+    source="hashicorp/terraform-provider-aws issues 1137 and 38528 (text); aws/aws-cdk issue 22304 (_)",
+)
+def name_of_the_database(inputs: Properties) -> Iterator[Violation]:
+    """The first database has a name of letters, digits and underscores, which does not begin with a digit."""
+    if str(inputs.get("engine")) not in _NAMED:
+        return
+    for path in ("dbName", "databaseName"):
+        name = text(inputs.get(path))
+        if name and not _NAME.fullmatch(name):
+            shown = {"dbName": "DBName", "databaseName": "DatabaseName"}[path]
+            yield Violation(
+                path,
+                f"{shown} must begin with a letter and contain only alphanumeric characters: {name}",
+                f"Write {re.sub('[^A-Za-z0-9_]', '_', name)}.",
+                "InvalidParameterValue",
+            )
+
+
+@BOOK.rule("AWS-RDS-042", _INSTANCE, source="hashicorp/terraform-provider-aws issue 49828, pull request 7046")
+def windows_are_apart(inputs: Properties) -> Iterator[Violation]:
+    """The backup window of every day does not overlap the weekly maintenance window."""
+    daily = _DAILY.fullmatch(text(inputs.get("backupWindow")) or "")
+    weekly = _WEEKLY.fullmatch((text(inputs.get("maintenanceWindow")) or "").lower())
+    if not daily or not weekly or not number(inputs.get("backupRetentionPeriod")):
+        return
+    first = _minutes(daily[1], daily[2])
+    length = (_minutes(daily[3], daily[4]) - first) % _DAY
+    start = _DAYS.index(weekly[1]) * _DAY + _minutes(weekly[2], weekly[3])
+    end = _DAYS.index(weekly[4]) * _DAY + _minutes(weekly[5], weekly[6])
+    lasts = (end - start) % (7 * _DAY)
+    # Two spans of a circle overlap when one begins inside the other.
+    backups = [day * _DAY + first for day in range(7)]
+    if any((one - start) % (7 * _DAY) < lasts or (start - one) % (7 * _DAY) < length for one in backups):
+        yield Violation(
+            "backupWindow",
+            "The backup window and maintenance window must not overlap.",
+            f"The maintenance window is {inputs['maintenanceWindow']}.",
+            "InvalidParameterValue",
+        )
+
+
+def _minutes(hours: str, minutes: str) -> int:
+    return int(hours) * 60 + int(minutes)

@@ -64,6 +64,15 @@ EXAMPLES = {
     "AWS-IAM-010": Example(
         _ROLE, _TRUST, {_TRUST: policy(Action="sts:AssumeRole", Resource=DROP)}, {_TRUST: _trust("*")}
     ),
+    "AWS-IAM-019": Example(
+        _ROLE, _TRUST, {_TRUST: policy(Action="sts:AssumeRole", Principal="*")}, {_TRUST: _trust("*")}
+    ),
+    "AWS-IAM-020": Example(
+        _ROLE, _TRUST, {_TRUST: _trust("*", "s3:GetObject")}, {_TRUST: _trust("*", "sts:TagSession")}
+    ),
+    "AWS-IAM-021": Example(
+        _POLICY, "policy", {"policy": policy(Sid="Read all")}, {"policy": policy(Sid="ReadAll1")}
+    ),
     "AWS-IAM-011": Example(
         "s3/bucketPolicy:BucketPolicy",
         "policy",
