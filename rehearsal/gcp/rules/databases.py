@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.properties import at
 from rehearsal.core.rules import open_lists
 from rehearsal.core.rules.model import Violation
 from rehearsal.core.rules.open_lists import ListVerdict
@@ -132,3 +133,19 @@ def _root_password(inputs: Properties, world: ProjectView) -> Iterator[Violation
     given = any(inputs.get(name) is not None for name in ("rootPassword", "rootPasswordWo", *others))
     if isinstance(version, str) and version.startswith("SQLSERVER") and not given:
         yield Violation("rootPassword", "Missing parameter: Root Password.", "Give a password.", "required")
+
+
+@BOOK.rule_around(
+    "GCP-SQL-014",
+    _SQL,
+    source="GoogleCloudPlatform/magic-modules#18439, hashicorp/terraform-provider-google issue 13402",
+)
+def _storage_type_stays(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """The disk of an instance stays SSD or HDD; the provider no longer replaces the instance."""
+    before, path = world.current(_INSTANCE), "settings.diskType"
+    old, new = (at(one, path) for one in (before.inputs if before else {}, inputs))
+    if isinstance(old, str) and isinstance(new, str):
+        kinds = {one.upper().replace("-", "_") for one in (old, new)}
+        if kinds == {"PD_SSD", "PD_HDD"}:
+            message = "Invalid request: the storage type of an instance cannot be changed"
+            yield Violation(path, message, "Make another instance.", "invalid")

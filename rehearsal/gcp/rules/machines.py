@@ -39,6 +39,8 @@ _MACHINES = ("gcp:compute/instance:Instance", "gcp:compute/instanceTemplate:Inst
              "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate")  # fmt: skip
 # Series without Persistent Disk, and without Local SSD.
 _NO_PERSISTENT_DISK, _NO_LOCAL_SSD = re.compile(r"(c4|c4a|n4)-"), re.compile(r"e2-")
+_INSTANCE = _MACHINES[0].removeprefix("gcp:")
+_NEEDS_STOP = ("machineType", "minCpuPlatform", "enableDisplay", "serviceAccount.email")
 _POOLS = ("gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster")
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/compute_instance"
 
@@ -213,3 +215,32 @@ def _disks_of_the_series(inputs: Properties) -> Iterator[Violation]:
 def _incompatible(path: str, disk: str, machine: str, fix: str) -> Violation:
     message = f"[{machine}, {disk}] features are not compatible for creating instance."
     return Violation(path, message, fix, "badRequest")
+
+
+@BOOK.rule_around(
+    "GCP-VM-009",
+    _MACHINES[0],
+    source="hashicorp/terraform-provider-google google/services/compute/resource_compute_instance.go "
+    "(needToStopInstanceBeforeUpdating)",
+)
+def _stops_for_an_update(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """A running machine changes its type, platform, display and account only if the provider may stop it."""
+    before = world.current(_INSTANCE)
+    if before is None or inputs.get("allowStoppingForUpdate") is True:
+        return
+    if inputs.get("desiredStatus") == "TERMINATED" or before.inputs.get("desiredStatus") == "TERMINATED":
+        return
+    for path in _NEEDS_STOP:
+        old, new = (_last(at(one, path)) for one in (before.inputs, inputs))
+        if old and new and UNKNOWN not in (old, new) and old != new:
+            yield Violation(
+                path,
+                "Changing the machine_type, min_cpu_platform, service_account or enable_display on a started "
+                "instance requires stopping it",
+                "Set allowStoppingForUpdate.",
+            )
+
+
+def _last(value: Any) -> Any:
+    """The name at the end of a link."""
+    return value.rpartition("/")[2] if isinstance(value, str) else value

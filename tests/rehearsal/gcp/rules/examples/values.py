@@ -30,6 +30,11 @@ def machine(kind: str = "n2-standard-4", **more: Any) -> dict[str, Any]:
     }
 
 
+def stored(kind: str) -> dict[str, Any]:
+    settings = {"tier": "db-custom-2-7680", "edition": "ENTERPRISE", "diskType": kind}
+    return {"name": "stored", "databaseVersion": "POSTGRES_15", "region": "us-central1", "settings": settings}
+
+
 def firewall(**more: Any) -> dict[str, Any]:
     return {"name": "web", "network": "default", "allows": [{"protocol": "tcp", "ports": ["80"]}], **more}
 
@@ -67,6 +72,20 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         machine("c4-standard-4", bootDisk={"initializeParams": {"type": "hyperdisk-balanced"}}),
         machine("c4-standard-4", bootDisk={"initializeParams": {"type": "pd-balanced"}}),
         "bootDisk.initializeParams.type",
+    ),
+    "GCP-VM-009": (
+        INSTANCE,
+        [(INSTANCE, "subject", machine("n2-standard-4"))],
+        machine("n2-standard-8", allowStoppingForUpdate=True),
+        machine("n2-standard-8"),
+        "machineType",
+    ),
+    "GCP-SQL-014": (
+        SQL,
+        [(SQL, "subject", stored("PD_SSD"))],
+        {**stored("PD_SSD"), "deletionProtection": False},
+        stored("PD_HDD"),
+        "settings.diskType",
     ),
     "GCP-SQL-012": (
         SQL,
