@@ -92,3 +92,16 @@ def _project_of_all(inputs: Properties) -> Iterator[Violation]:
             if member in ("allUsers", "allAuthenticatedUsers"):
                 message = "Request contains an invalid argument: a project takes no public member"
                 yield Violation(here, message, "Grant the role on the resource alone.", "badRequest")
+
+
+@BOOK.rule(
+    "GCP-IAM-010",
+    "gcp:projects/iAMCustomRole:IAMCustomRole",
+    source="terraform-google-modules/terraform-google-iam issue 158 (text)",
+)
+def _right_of_organizations(inputs: Properties) -> Iterator[Violation]:
+    """A custom role of a project does not list projects, which is a right on an organization."""
+    for path, permission in each(inputs, "permissions[]"):
+        if permission == "resourcemanager.projects.list":
+            fix = "Leave it out, or make the role in the organization."
+            yield Violation(path, f"Permission {permission} is not valid.", fix, "badRequest")

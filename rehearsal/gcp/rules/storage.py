@@ -190,3 +190,20 @@ def _public_members(inputs: Properties, world: ProjectView) -> Iterator[Violatio
                     f"Name members, or set publicAccessPrevention of {bucket.id} to inherited.",
                     "conditionNotMet",
                 )
+
+
+@BOOK.rule_around(
+    "GCP-STORAGE-020",
+    "gcp:storage/bucketAccessControl:BucketAccessControl",
+    source="hashicorp/terraform issue 23769 (text)",
+)
+def _acl_of_uniform(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """A bucket with uniform bucket-level access has no access control list."""
+    bucket = world.find(inputs.get("bucket"), "storage/bucket:Bucket")
+    if bucket and not world.preview and bucket.outputs.get("uniformBucketLevelAccess") is True:
+        yield Violation(
+            "bucket",
+            "Cannot get legacy ACL for a bucket that has uniform bucket-level access.",
+            "Give a role with a BucketIAMMember.",
+            "invalid",
+        )

@@ -108,6 +108,23 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         {"bucket": "shut", "role": READER, "member": "allUsers"},
         "member",
     ),
+    "GCP-IAM-010": (
+        "projects/iAMCustomRole:IAMCustomRole",
+        [],
+        {"roleId": "reads", "title": "Reads", "permissions": ["resourcemanager.projects.get"]},
+        {"roleId": "reads", "title": "Reads", "permissions": ["resourcemanager.projects.list"]},
+        "permissions[0]",
+    ),
+    "GCP-STORAGE-020": (
+        "storage/bucketAccessControl:BucketAccessControl",
+        [
+            (BUCKET, "uniform", {"name": "uniform", "location": "US", "uniformBucketLevelAccess": True}),
+            (BUCKET, "plain", {"name": "plain", "location": "US"}),
+        ],
+        {"bucket": "plain", "role": "READER", "entity": "user-a@example.com"},
+        {"bucket": "uniform", "role": "READER", "entity": "user-a@example.com"},
+        "bucket",
+    ),
     "GCP-IAM-009": (
         "projects/iAMMember:IAMMember",
         [],
