@@ -41,7 +41,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     put(tmp_path, f"cat {tmp_path / 'secret.json'}")
     (tmp_path / "secret.json").write_text(json.dumps(SECRET))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(access, "deployed", lambda *_, **__: (EXPORTED, None))
+    monkeypatch.setattr(access, "with_cluster", lambda *_, **__: (EXPORTED, None))
     return tmp_path / "calls"
 
 
@@ -89,7 +89,7 @@ def test_behind_a_load_balancer_its_address_is_shown_and_a_port_forwarded_on_req
 ) -> None:
     way_in = ServiceAddress(url="https://mlflow.example.com", target="internal-mlflow-1.elb.amazonaws.com")
     behind = EXPORTED.model_copy(update={"mlflow_way_in": way_in})
-    monkeypatch.setattr(access, "deployed", lambda *_, **__: (behind, None))
+    monkeypatch.setattr(access, "with_cluster", lambda *_, **__: (behind, None))
     monkeypatch.setattr(access, "on_terminal", lambda: True)
     done = opened("--team", "Vision Lab")
     assert done.exit_code == 0, done.output
@@ -134,7 +134,7 @@ def test_grafana_is_for_administrators_and_runs_in_no_rehearsal(
     done = RUN.invoke(app, ["open", "grafana", "-s", "dev", "--team", "Vision Lab"])
     assert isinstance(done.exception, UserError)
     assert done.exception.codes == (("team-not-supported", "--team"),)
-    monkeypatch.setattr(access, "deployed", lambda *_, **__: (EXPORTED, object()))
+    monkeypatch.setattr(access, "with_cluster", lambda *_, **__: (EXPORTED, object()))
     done = RUN.invoke(app, ["open", "grafana", "-s", "dev", "--rehearse"])
     assert isinstance(done.exception, UserError)
     assert done.exception.codes == (("grafana-not-rehearsed", "grafana"),)
