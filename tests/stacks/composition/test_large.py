@@ -214,7 +214,7 @@ STACKS = {STACK: "us-east-1", f"{STACK}-usw2": "us-west-2", f"{STACK}-use1": "us
 # What no composition knows, by rule; a deployed stack knows the second.
 OPEN = {
     STACK: set[str](),
-    f"{STACK}-usw2": {"MLS-COST-02", "MLS-REP-04"},  # no price of m6i.xlarge there
+    f"{STACK}-usw2": {"MLS-REP-04"},
     f"{STACK}-use1": {"MLS-REP-04"},
 }
 MONEY = ("MLS-COST-01", "MLS-COST-03", "MLS-COST-04", "MLS-COST-09", "MLS-GPU-04")

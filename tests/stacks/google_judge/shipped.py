@@ -26,7 +26,11 @@ _ISSUED: Computed = {
         f"{args.inputs['accountId']}@{PROJECT}.iam.gserviceaccount.com",
     },
 }
-_NETWORK = "compute/network:Network"
+# What comes before the name in an id, by type.
+_LINKS = {
+    f"{_PACKAGE}compute/network:Network": "global/networks",
+    f"{_PACKAGE}kms/cryptoKey:CryptoKey": "locations/us-central1/keyRings/r/cryptoKeys",
+}
 
 Requested = tuple[str, str, Mapping[str, Any]]
 
@@ -49,11 +53,11 @@ def composed(spec: stackspec.StackSpec) -> tuple[Requested, ...]:
     """(type without its package, name, properties) of every resource of a spec."""
     graph = deploy_graph(lambda: compose(spec), _ISSUED)
     asked = [one for one in graph.cloud.asked if one.type.startswith(_PACKAGE)]
-    # The recorder's ids of networks are no links, and the provider asks for links.
+    # The recorder's ids of networks and keys are no links, and the provider asks for links.
     links = {
-        f"{one.name}-id": f"projects/{PROJECT}/global/networks/{one.name}"
+        f"{one.name}-id": f"projects/{PROJECT}/{_LINKS[one.type]}/{one.name}"
         for one in asked
-        if one.type == _PACKAGE + _NETWORK
+        if one.type in _LINKS
     }
     return tuple((one.type.removeprefix(_PACKAGE), one.name, _linked(one.properties, links)) for one in asked)
 
