@@ -50,6 +50,13 @@ _NOT_READ = (
 )
 UNREPORTED = {
     **dict.fromkeys(_NOT_READ, _PLAIN),
+    **dict.fromkeys(
+        (
+            "aws:ec2/managedPrefixList:ManagedPrefixList",
+            "aws:ec2/managedPrefixListEntry:ManagedPrefixListEntry",
+        ),
+        "prefix lists are not read from an account; audit a state",
+    ),
     "aws:cloudcontrol/resource:Resource": "groups of PCS are not read from an account; audit a state",
     "kubernetes:": "an account of AWS does not report objects in its clusters; audit a state, or a cluster",
     "aws:": "resources of this type are not read from an account",

@@ -37,8 +37,17 @@ _NOT_READ = (
     "gcp:cloudrunv2/service:Service",
     "gcp:cloudrunv2/workerPool:WorkerPool",
 )
+_FIREWALLS = (
+    "gcp:compute/firewallPolicyRule:FirewallPolicyRule",
+    "gcp:compute/firewallPolicyWithRules:FirewallPolicyWithRules",
+    "gcp:compute/networkFirewallPolicyRule:NetworkFirewallPolicyRule",
+    "gcp:compute/networkFirewallPolicyWithRules:NetworkFirewallPolicyWithRules",
+    "gcp:compute/regionNetworkFirewallPolicyRule:RegionNetworkFirewallPolicyRule",
+    "gcp:compute/regionNetworkFirewallPolicyWithRules:RegionNetworkFirewallPolicyWithRules",
+)
 UNREPORTED = {
     **dict.fromkeys(_NOT_READ, _PLAIN),
+    **dict.fromkeys(_FIREWALLS, "firewall policies are not read from a project; audit a state"),
     "kubernetes:": "a project does not report objects in its clusters; audit a state, or a cluster",
     "gcp:": "resources of this type are not read from a project",
 }
