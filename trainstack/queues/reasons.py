@@ -40,8 +40,6 @@ def reason(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]
     if not job.active:
         rows = {name: (one.true, one.reason, one.message) for name, one in job.conditions.items()}
         return of_inactive(idle=job.idle, away=job.away, checks=checks, conditions=rows)
-    if job.admitted and job.cluster:  # its pods are there
-        return Reason("starting", f"on cluster {job.cluster}; `trainstack logs {job.name}` shows its pods")
     if job.admitted:
         return _starting(job, capacity)
     if job.holding:

@@ -19,7 +19,7 @@ pkg/controller/constants/constants.go)."""
 
 @dataclass(frozen=True)
 class Running:
-    """A job with all pods ready."""
+    """A job with all pods ready, or on a cluster to which a manager sent it."""
 
     job: str
     team: str

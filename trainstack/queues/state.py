@@ -131,8 +131,11 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Return whether it is admitted, and all its pods are ready."""
-        return self.admitted and self.is_("PodsReady")
+        """Return whether it is admitted, and its pods are ready or on a cluster that a manager chose.
+
+        A manager does not learn whether the pods there are ready.
+        """
+        return self.admitted and (self.is_("PodsReady") or bool(self.cluster))
 
     @property
     def holding(self) -> bool:

@@ -48,7 +48,7 @@ class Node:
                 return line
         raise AssertionError(f"the job ended before it said {beginning!r}")
 
-    def finish(self, limit_s: float = 60.0) -> tuple[int, str]:
+    def finish(self, limit_s: float = 240.0) -> tuple[int, str]:
         """The exit code and what was said since the last look; nothing of it lives on."""
         try:
             said, _ = self.process.communicate(timeout=limit_s)

@@ -1,17 +1,12 @@
 """Jobs of a manager run on the worker whose quota they get."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pytest
 
 from agents.clusters.dispatch import CLUSTER_LABEL
-from infra.clouds.kubectl import ClusterApi, connected
-from infra.errors import UserError
 from tests.cluster.multi.fleet import Fleet, metadata_server
 from tests.cluster.waiting import eventually
-from trainstack.queues import pod_logs
-from trainstack.queues.reading import read
-from trainstack.queues.report import Report, report
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.more]
 
@@ -29,41 +24,6 @@ def test_jobs_fill_the_cheapest_cluster_first_and_then_the_next(clusters: Fleet)
     more = [clusters.submit("Vision") for _ in range(2)]
     for job in more:
         clusters.runs_on(job, "east")
-
-
-def test_the_queue_of_the_manager_and_the_place_of_a_job(clusters: Fleet) -> None:
-    running = clusters.submit("Research", pod={"nodeSelector": {CLUSTER_LABEL: "east"}})
-    clusters.runs_on(running, "east")
-    waiting = clusters.submit("Vision", pods=3)
-    clusters.manager.refusal(waiting)
-    teams = {space: team for team, space in clusters.manager.namespaces.items()}
-    with connected(None, clusters.planes["manager"].kubeconfig) as manager:
-        eventually(lambda: [one.job for one in _queue(manager, teams).running] == [running], "it is listed")
-        found = _queue(manager, teams)
-        at = pod_logs.place(manager, running, iter(teams))
-        nowhere = pod_logs.place(manager, waiting, iter(teams))
-        with pytest.raises(UserError) as absent:
-            pod_logs.place(manager, "absent", iter(teams))
-    assert [one.pools for one in found.running] == [("east-l4",)]
-    assert [(one.job, one.place is not None) for one in found.waiting] == [(waiting, True)]
-    # Its nodes are in other clusters: their number is not known here, and not zero.
-    assert {one.name: (one.gpus, one.used, one.nodes) for one in found.pools} == {
-        "east-l4": (2, 1, None),
-        "west-l4": (2, 0, None),
-    }
-    assert (at.cluster, nowhere.cluster) == ("east", "")
-    assert absent.value.codes == (("job-not-found", "JOB"),)
-    with connected(None, clusters.planes["east"].kubeconfig) as east:
-        # KWOK runs no containers.
-        (line,) = pod_logs.lines(east, at, 10)
-        assert line.startswith(f"[{running}-")
-        with pytest.raises(UserError) as empty:
-            list(pod_logs.lines(east, nowhere, 10))
-    assert empty.value.codes == (("job-without-pods", "JOB"),)
-
-
-def _queue(manager: ClusterApi, teams: Mapping[str, str]) -> Report:
-    return report(read(manager, None), "large", teams)
 
 
 def test_a_job_that_no_single_cluster_can_hold_waits_on_the_manager(clusters: Fleet) -> None:

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from agents.clusters.dispatch import CLUSTER_LABEL
 from infra.catalog.kubernetes.kueue import ZONE_LABEL
 from tests.trainstack.cli.command import checked
 from tests.trainstack.queues.samples import NOW, POOL, hours, job, queue, refused, running, state
 from trainstack.cli.output import print_json
 from trainstack.queues.report import SCHEMA, Report, document, report
-from trainstack.queues.state import Node, Pod, Refusal, State
+from trainstack.queues.state import Flavor, Node, Pod, Refusal, State
 from trainstack.queues.table import tables
 
 TEAMS = {"red": "Red Team", "blue": "Blue Team"}
@@ -46,6 +47,22 @@ def test_the_report_as_tables() -> None:
     ]
     assert pools == ("pools (1)", [("a100", "16", "16", "0", "2", "0", "0", "0%", "0%")])
     assert len(found.notes) == 2
+
+
+def test_a_job_that_a_manager_sent_away_runs_there() -> None:
+    """A manager does not learn whether the pods are ready, and has none of them."""
+    there = running("away")
+    unknown = {key: one for key, one in there.conditions.items() if key != "PodsReady"}
+    sent = replace(there, conditions=unknown, cluster="usw2")
+    found = shown(state([sent]))
+    assert ([one.job for one in found.running], found.waiting) == (["away"], ())
+    assert [one.job for one in shown(state([replace(sent, cluster="")])).waiting] == ["away"]
+
+
+def test_the_size_of_pools_in_other_clusters_is_not_known_here() -> None:
+    flavors = {POOL: Flavor(POOL, {"pool": POOL, CLUSTER_LABEL: "usw2"})}
+    found = shown(state([running("away")], flavors=flavors))
+    assert [(one.gpus, one.used, one.nodes) for one in found.pools] == [(16, 8, None)]
 
 
 def test_free_gpus_of_a_pool_in_several_zones_are_shown_by_zone(capsys: pytest.CaptureFixture[str]) -> None:
