@@ -26,15 +26,7 @@ from rehearsal.kubernetes.api.retries import retried
 from rehearsal.kubernetes.awaiter.wait_for import skipped
 from rehearsal.kubernetes.aws import roles as aws_roles
 from rehearsal.kubernetes.checks import checked
-from rehearsal.kubernetes.clusters import (
-    EKS_CLUSTER,
-    GKE_CLUSTER,
-    PACKAGE,
-    KubeCluster,
-    kubeconfig,
-    namespace_of,
-    resolve,
-)
+from rehearsal.kubernetes.clusters import PACKAGE, KubeCluster, kubeconfig, made, namespace_of, resolve
 from rehearsal.kubernetes.controllers import load_balancers
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
 from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
@@ -75,8 +67,7 @@ class KubernetesCloud(EmulatedCloud):
 
     def restore(self) -> None:
         """Restart the processes of stored Deployments; Jobs that were running have failed."""
-        made = (*self._state.find(type=EKS_CLUSTER), *self._state.find(type=GKE_CLUSTER))
-        for record in (*made, ambient.RECORD):
+        for record in (*made(self._state), ambient.RECORD):
             self._workloads.restore(KubeCluster(self._state, record))
 
     def live_workloads(self) -> list[dict[str, Any]]:

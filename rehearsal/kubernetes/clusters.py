@@ -38,7 +38,7 @@ def resolve(state: State, config: Mapping[str, Any]) -> "KubeCluster | None":
     server = str(active(kubeconfig, config.get("context")).get("server") or "")
     if _bare(server) == _bare(ambient.ENDPOINT):
         return KubeCluster(state, ambient.RECORD)
-    for record in (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER)):
+    for record in made(state):
         if _bare(server) in {_bare(one) for one in endpoints(record)}:
             return KubeCluster(state, record)
     raise RefusalError(
@@ -46,6 +46,16 @@ def resolve(state: State, config: Mapping[str, Any]) -> "KubeCluster | None":
         f"configured Kubernetes cluster is unreachable: no emulated cluster has the address {server}.",
         "Give the provider a kubeconfig whose server is the endpoint of a cluster of this rehearsal.",
     )
+
+
+def made(state: State) -> list[Record]:
+    """The clusters of clouds."""
+    return [*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER)]
+
+
+def of_scope(state: State, scope: str) -> Record | None:
+    """The cluster of a cloud whose objects have a scope of the state."""
+    return next((record for record in made(state) if KubeCluster(state, record).scope == scope), None)
 
 
 def endpoints(record: Record) -> list[str]:
@@ -59,8 +69,7 @@ def endpoints(record: Record) -> list[str]:
 
 def kubeconfig(state: State, scope: str) -> str:
     """Kubeconfig of the cluster whose objects have a scope of the state."""
-    clusters = (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER))
-    record = next((one for one in clusters if KubeCluster(state, one).scope == scope), ambient.RECORD)
+    record = of_scope(state, scope) or ambient.RECORD
     address = next(iter(endpoints(record)), str(record.outputs.get("endpoint")))
     server = f"https://{address.removeprefix('https://')}"
     return json.dumps({"clusters": [{"name": record.name, "cluster": {"server": server}}]})

@@ -8,7 +8,7 @@ from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.charts import Crd
-from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, PACKAGE, KubeCluster, namespace_of
+from rehearsal.kubernetes.clusters import PACKAGE, KubeCluster, namespace_of, of_scope
 
 # API versions of kinds that are requested by name; all others are in the core group.
 _VERSIONS = {"Deployment": "apps/v1", "StorageClass": "storage.k8s.io/v1"}
@@ -68,8 +68,4 @@ class RealCluster(KubeCluster):
 
 def current(state: State, api: KubernetesApi, scope: str) -> RealCluster:
     """The cluster with a scope as it is now; the ambient one once that of a cloud is deleted."""
-    for record in (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER)):
-        found = RealCluster(state, record, api)
-        if found.scope == scope:
-            return found
-    return RealCluster(state, ambient.RECORD, api)
+    return RealCluster(state, of_scope(state, scope) or ambient.RECORD, api)

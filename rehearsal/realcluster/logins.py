@@ -6,10 +6,9 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import quote, unquote
 
-from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane.loopback import LoopbackHandler, LoopbackServer
-from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, KubeCluster
+from rehearsal.kubernetes.clusters import of_scope
 from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
 
 
@@ -26,17 +25,12 @@ class CloudLogins:
 
     def user(self, scope: str, token: str) -> Mapping[str, object] | None:
         """The user of a token in a cluster; None where the cloud does not know it."""
-        for record in self._clusters():
-            if KubeCluster(self._state, record).scope == scope:
-                return self._identities.user(record, token)
-        return None
+        record = of_scope(self._state, scope)
+        return self._identities.user(record, token) if record else None
 
     def stop(self) -> None:
         """Close the port."""
         self._server.stop()
-
-    def _clusters(self) -> list[Record]:
-        return [*self._state.find(type=EKS_CLUSTER), *self._state.find(type=GKE_CLUSTER)]
 
 
 class _Handler(LoopbackHandler, BaseHTTPRequestHandler):

@@ -3,7 +3,7 @@
 import base64
 from pathlib import Path
 
-from rehearsal.core.model import Call, EmulatedCloud, Properties
+from rehearsal.core.model import Call, EmulatedCloud, Properties, Record
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER
@@ -22,7 +22,8 @@ class MadeClusters(Wrapper):
         if call.type not in (EKS_CLUSTER, GKE_CLUSTER) or preview:
             return self.inside.create(call, inputs, preview=preview)
         identifier, outputs = self.inside.create(call, inputs, preview=False)
-        (made,) = (one for one in self._state.find(type=call.type, id=identifier) if one.urn == call.urn)
+        made = self._record(call, identifier)
+        assert made is not None
         access = self._planes.of(made).api().access
         authority = base64.b64encode(access.authority.read_bytes()).decode()
         if call.type == EKS_CLUSTER:
@@ -43,11 +44,12 @@ class MadeClusters(Wrapper):
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
         """See `model.EmulatedCloud`; also deletes the control plane's data."""
-        gone = [
-            one
-            for one in self._state.find(type=call.type, id=id)
-            if one.urn == call.urn and call.type in (EKS_CLUSTER, GKE_CLUSTER)
-        ]
+        gone = [self._record(call, id)] if call.type in (EKS_CLUSTER, GKE_CLUSTER) else []
         self.inside.delete(call, id, outputs)
-        for record in gone:
+        for record in filter(None, gone):
             self._planes.discard(record)
+
+    def _record(self, call: Call, id: str) -> Record | None:
+        """The cluster of a request: its id may be that of one in another region."""
+        found = self._state.find(type=call.type, id=id)
+        return next((one for one in found if one.urn == call.urn), None)

@@ -8,7 +8,7 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.kubernetes import ambient
-from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, PACKAGE, KubeCluster
+from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, PACKAGE, KubeCluster, made
 from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
 from rehearsal.realcluster.logins import CloudLogins
 from rehearsal.realcluster.plane import Plane, PlaneSite
@@ -26,7 +26,7 @@ class Planes:
 
     def __init__(self, state: State, home: Path) -> None:
         self._state, self._home = state, home
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._planes: dict[str, Plane] = {}
         self._shared: tuple[PodIdentities, CloudLogins] | None = None
 
@@ -41,29 +41,29 @@ class Planes:
                 scope = KubeCluster(self._state, record).scope
                 folder = self._home / FOLDER / name
                 identities, logins = self._shared
-                place = PlaneSite(
-                    scope, folder, logins.url(scope) if record.type in (EKS_CLUSTER, GKE_CLUSTER) else ""
-                )
-                self._planes[name] = Plane(self._state, self._home, identities, place)
+                url = "" if name == AMBIENT else logins.url(scope)
+                site = PlaneSite(scope, folder, url)
+                self._planes[name] = Plane(self._state, self._home, identities, site)
             return self._planes[name]
 
     def restore(self) -> None:
         """Start those again that have objects."""
-        for record in self._records():
+        for record in (*made(self._state), ambient.RECORD):
             if self.of(record).known:
                 self.of(record).api()
 
     def hold(self) -> None:
         """Start those that a foreign provider may use: without a cluster of a cloud, the ambient one."""
         self.restore()
-        if not self._made():
+        if not made(self._state):
             self.of(ambient.RECORD).api()
 
     def discard(self, record: Record) -> None:
         """End the control plane of a cluster and delete its objects."""
+        plane = self.of(record)
         with self._lock:
-            self.of(record).discard()
-            self._planes.pop(_folder(record), None)
+            self._planes.pop(plane.folder.name, None)
+        plane.discard()  # it takes seconds, in which the others go on
 
     def pods(self) -> list[dict[str, Any]]:
         """Every pod on their nodes, as a row of `status`."""
@@ -71,7 +71,7 @@ class Planes:
 
     def describe(self) -> list[dict[str, Any]]:
         """Those that run and have objects or a cluster, as rows of `status`."""
-        used = {_folder(record) for record in self._made()}
+        used = {_folder(record) for record in made(self._state)}
         if self._state.find(package=PACKAGE, scope=KubeCluster(self._state, ambient.RECORD).scope):
             used.add(AMBIENT)
         return [plane.describe() for plane in self.all() if plane.runs and plane.folder.name in used]
@@ -90,12 +90,6 @@ class Planes:
         """Those of this process."""
         with self._lock:
             return list(self._planes.values())
-
-    def _made(self) -> list[Record]:
-        return [*self._state.find(type=EKS_CLUSTER), *self._state.find(type=GKE_CLUSTER)]
-
-    def _records(self) -> list[Record]:
-        return [*self._made(), ambient.RECORD]
 
 
 def _folder(record: Record) -> str:
