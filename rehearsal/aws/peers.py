@@ -1,6 +1,6 @@
 """References to the other side of a peering, which may be in another region or account."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rehearsal.aws.site import Site
@@ -26,30 +26,22 @@ _OTHERS: Mapping[str, _Other] = {
 }
 
 
-def is_other_side(site: Site, token: str, inputs: Properties, path: str) -> bool:
-    """Return whether a property names the other side of a peering, in another region or account."""
+def other_scope(site: Site, token: str, inputs: Properties, path: str) -> str:
+    """Account and region of the other side of a peering that a property names; empty for all that is here."""
     other = _OTHERS.get(token)
-    return other is not None and path == other.path and _scope(site, other, inputs) != site.scope
+    scope = _scope(other, inputs, site.scope) if other and path == other.path else site.scope
+    return "" if scope == site.scope else scope
 
 
-def other_side(site: Site, token: str, inputs: Properties, value: str) -> tuple[Record | None, bool]:
-    """The other side under an id, and whether it can be known: another account is not of this rehearsal."""
-    scope = _scope(site, _OTHERS[token], inputs)
-    found = next((one for one in site.state.issued(value) if one.scope == scope), None)
-    return found, scope.startswith(f"{site.account}/")
-
-
-def connecting(site: Site, value: str) -> Iterator[Record]:
+def connecting(site: Site, value: str) -> Record | None:
     """The peering under an id whose other side is here: it has the same id on both sides."""
     for record in site.state.issued(value):
         other = _OTHERS.get(record.type)
-        if other is None:
-            continue
-        account, _, region = record.scope.partition("/")
-        given = record.inputs
-        if f"{given.get(other.account) or account}/{given.get(other.region) or region}" == site.scope:
-            yield record
+        if other and _scope(other, record.inputs, record.scope) == site.scope:
+            return record
+    return None
 
 
-def _scope(site: Site, other: _Other, inputs: Properties) -> str:
-    return f"{inputs.get(other.account) or site.account}/{inputs.get(other.region) or site.region}"
+def _scope(other: _Other, inputs: Properties, own: str) -> str:
+    account, _, region = own.partition("/")
+    return f"{inputs.get(other.account) or account}/{inputs.get(other.region) or region}"

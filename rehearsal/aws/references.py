@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from rehearsal.aws.facts import DEPLOYER_ROLE
-from rehearsal.aws.peers import connecting, is_other_side, other_side
+from rehearsal.aws.peers import connecting, other_scope
 from rehearsal.aws.service_keys import is_service_key
 from rehearsal.aws.site import MISSING, SEEDED, Site
 from rehearsal.aws.table import TABLE
@@ -32,17 +32,12 @@ def resolve(site: Site, row: Row, inputs: Properties) -> dict[str, Record]:
     for path, value in walk(inputs):
         if not isinstance(value, str) or head(path) in _IGNORED:
             continue
-        if is_other_side(site, row.token, inputs, path):
-            record, known = other_side(site, row.token, inputs, value)
-            types = _by_prefix().get(value.partition("-")[0])
-            if record is None and known and types:
-                raise _missing(site, f"aws:{types[0]}", path, value)
-        else:
-            record = _by_form(site, path, value)
+        there = other_scope(site, row.token, inputs, path)
+        record = _of_peer(site, there, path, value) if there else _by_form(site, path, value)
         if record is not None:
             found[path] = record
     for path, value, target in _named(row, inputs):
-        record = site.find(value, target.removeprefix("aws:")) or next(connecting(site, value), None)
+        record = site.find(value, target.removeprefix("aws:")) or connecting(site, value)
         if record is not None:
             found[path] = record
         elif not site.preview and not value.startswith(row.default_names or ("\0",)):
@@ -57,13 +52,22 @@ def _named(row: Row, inputs: Properties) -> Iterator[tuple[str, str, str]]:
             yield path, value, target
 
 
+def _of_peer(site: Site, scope: str, path: str, value: str) -> Record | None:
+    """The other side of a peering. Another account may be none of this rehearsal: unknown here."""
+    record = next((one for one in site.state.issued(value) if one.scope == scope), None)
+    types = _by_prefix().get(value.partition("-")[0])
+    if record is None and types and scope.startswith(f"{site.account}/"):
+        raise _missing(site, f"aws:{types[0]}", path, value)
+    return record
+
+
 def _by_form(site: Site, path: str, value: str) -> Record | None:
     match = _ID.fullmatch(value)
     if match:
         types = _by_prefix().get(match.group(1), ())
         if not types:
             return None
-        record = site.find(value, *types) or next(connecting(site, value), None)
+        record = site.find(value, *types) or connecting(site, value)
         if record is None:
             raise _missing(site, f"aws:{types[0]}", path, value)
         return record
