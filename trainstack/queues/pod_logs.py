@@ -1,6 +1,6 @@
 """Logs of the pods of a job, on the cluster that runs it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,7 @@ class RunningAt:
     created: str = ""
 
 
-def place(cluster: ClusterApi, job: str, namespaces: Iterator[str]) -> RunningAt:
+def place(cluster: ClusterApi, job: str, namespaces: Iterable[str]) -> RunningAt:
     """The place of a job of any of the namespaces; of several of one name, of the newest that has not ended.
 
     Raises UserError for none, for a name in several namespaces, and where none can be read.

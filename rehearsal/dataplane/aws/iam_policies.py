@@ -66,10 +66,13 @@ def trusts(role: Record, service: str, actions: frozenset[str]) -> bool:
         principal = statement.get("Principal") or {}
         services = _list(principal.get("Service")) if isinstance(principal, Mapping) else []
         if statement.get("Effect") == "Allow" and service in services:
-            granted.update(
-                action for action in actions if any(_like(action, p) for p in _list(statement.get("Action")))
-            )
+            granted |= _named(statement, actions)
     return granted == actions
+
+
+def _named(statement: Mapping[str, Any], actions: frozenset[str]) -> set[str]:
+    """Those of these actions that a statement names."""
+    return {one for one in actions if any(_like(one, pattern) for pattern in _list(statement.get("Action")))}
 
 
 def trusts_role(role: Record, caller: str, session: str, actions: frozenset[str]) -> bool:
@@ -94,9 +97,7 @@ def trusts_role(role: Record, caller: str, session: str, actions: frozenset[str]
         if principals & set(map(str, named)) and _conditions_hold(
             statement.get("Condition") or {}, context, denies
         ):
-            (denied if denies else allowed_to).update(
-                action for action in actions if any(_like(action, p) for p in _list(statement.get("Action")))
-            )
+            (denied if denies else allowed_to).update(_named(statement, actions))
     return allowed_to - denied == actions
 
 

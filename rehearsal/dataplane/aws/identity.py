@@ -32,7 +32,7 @@ class Caller:
     role_arn: str
     session: str
     tagged: bool = False
-    """Whether the session has transitive tags, as those of EKS Pod Identity have."""
+    """True for a session with transitive tags, as those of EKS Pod Identity are."""
 
     @property
     def account(self) -> str:

@@ -44,8 +44,7 @@ def logs(
 
     login = ClusterLogin(kubeconfig, context, namespace)
     with scope(stack, team, login, rehearse=rehearse) as at:
-        spaces = [at.only] if at.only else list(at.teams)
-        found = pod_logs.place(at.cluster, job, iter(spaces))
+        found = pod_logs.place(at.cluster, job, [at.only] if at.only else at.teams)
         if not found.cluster:
             _print(at, found, tail)
             return

@@ -112,7 +112,8 @@ class DeploySession(Session):
             raise UserError(problems)
 
     def _deployed(self, on_event: OnEvent) -> OperationOutcome:
-        if self.rehearsal and (new := self.rehearsal.seed(self._presumed)):
+        presumed = self._presumed if self.rehearsal else []
+        if self.rehearsal and presumed and (new := self.rehearsal.seed(presumed)):
             typer.echo(f"  presumed to be bought: {', '.join(new)}")
         return self.engine.up(on_event, replace=self._to_validate_again())
 
