@@ -85,19 +85,29 @@ def template_of(site: AwsContext, inputs: Properties) -> Record | None:
 
 
 def trusts(role: Record, service: str, action: str = "sts:AssumeRole") -> bool:
-    """Return whether a role's trust policy allows `action` to a service, or cannot be parsed."""
+    """Return whether a role's trust policy allows `action` to a service, or cannot be parsed.
+
+    An explicit Deny wins where it has no conditions: what they are about is not known before a call. `*` is
+    every principal, services too: IAM User Guide, "AWS global condition context keys",
+    `aws:PrincipalIsAWSService`.
+    """
     policy = document(role.outputs.get("assumeRolePolicy"))
     if not isinstance(policy, dict):
         return True
+    allowed = False
     for statement in many(policy.get("Statement")):
-        if not isinstance(statement, dict) or statement.get("Effect") != "Allow":
+        if not isinstance(statement, dict):
             continue
-        actions = many(statement.get("Action"))
-        if {service, "*"} & principals(statement, "Service") and {action, "sts:*", "*"} & set(
-            map(str, actions)
-        ):
-            return True
-    return False
+        everyone = "*" in principals(statement, "AWS")
+        named_there = {service, "*"} & principals(statement, "Service")
+        if not {action, "sts:*", "*"} & set(map(str, many(statement.get("Action")))):
+            continue
+        if statement.get("Effect") == "Deny" and not statement.get("Condition"):
+            if named_there or everyone:
+                return False
+        elif statement.get("Effect") == "Allow" and named_there:
+            allowed = True
+    return allowed
 
 
 def principals(statement: Mapping[str, Any], kind: str) -> set[str]:

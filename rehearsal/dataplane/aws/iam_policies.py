@@ -60,19 +60,43 @@ def permits(documents: Iterable[Mapping[str, Any]], request: AccessCheck) -> boo
 
 
 def trusts(role: Record, service: str, actions: frozenset[str]) -> bool:
-    """Return whether the role's trust policy allows all these actions to a service."""
+    """Return whether the role's trust policy allows all these actions to a service; an explicit Deny wins.
+
+    `*` as a principal is every principal, services too: IAM User Guide, "AWS global condition context keys",
+    `aws:PrincipalIsAWSService`. The conditions of an Allow are not evaluated. A Deny counts only where its
+    conditions are about what is known of the call, so that none is made up: the service and the account.
+    """
+    arn = str(role.outputs.get("arn") or "")
+    context = {
+        "aws:PrincipalIsAWSService": "true",
+        "aws:PrincipalServiceName": service,
+        "aws:SourceAccount": next(iter(arn.split(":")[4:5]), ""),
+    }
+    judged = {key.lower() for key, value in context.items() if value}
     granted: set[str] = set()
+    denied: set[str] = set()
     for statement in _list(_parsed(role.inputs.get("assumeRolePolicy")).get("Statement")):
         principal = statement.get("Principal") or {}
-        services = _list(principal.get("Service")) if isinstance(principal, Mapping) else []
-        if statement.get("Effect") == "Allow" and service in services:
+        by_kind = principal if isinstance(principal, Mapping) else {"Service": principal}
+        named = {service, "*"} & set(map(str, _list(by_kind.get("Service"))))
+        conditions = statement.get("Condition") or {}
+        if statement.get("Effect") == "Allow" and named:
             granted |= _named(statement, actions)
-    return granted == actions
+        elif (
+            statement.get("Effect") == "Deny"
+            and (named or "*" in _list(by_kind.get("AWS")))
+            and {key.lower() for rows in conditions.values() for key in rows} <= judged
+            and _conditions_hold(conditions, context)
+        ):
+            denied |= _named(statement, actions)
+    return granted - denied == actions
 
 
 def _named(statement: Mapping[str, Any], actions: frozenset[str]) -> set[str]:
-    """Those of these actions that a statement names."""
-    return {one for one in actions if any(_like(one, pattern) for pattern in _list(statement.get("Action")))}
+    """Those of these actions that a statement names, or does not except."""
+    others = "NotAction" in statement
+    patterns = _list(statement.get("NotAction" if others else "Action"))
+    return {one for one in actions if others != any(_like(one, pattern) for pattern in patterns)}
 
 
 def trusts_role(role: Record, caller: str, session: str, actions: frozenset[str]) -> bool:

@@ -4,11 +4,14 @@ Pages: "Policy evaluation logic", "Condition operators", "Set operators for mult
 "IAM JSON policy elements: Resource".
 """
 
+import json
 from typing import Any
 
 import pytest
 
-from rehearsal.dataplane.aws.iam_policies import AccessCheck, permits
+from rehearsal.aws.rules import reading
+from rehearsal.core.model import Record
+from rehearsal.dataplane.aws.iam_policies import AccessCheck, permits, trusts
 
 ARN = "arn:aws:s3:::bucket/teams/vision/x"
 SUBNET = "arn:aws:ec2:eu-west-1:111122223333:subnet/subnet-1"
@@ -99,3 +102,36 @@ def test_a_condition_that_is_unknown_here_allows_nothing_and_denies() -> None:
     context = {"aws__CurrentTime": "2026-11-28T00:00:00Z"}
     assert not verdict([allow(Condition=unknown)], **context)
     assert not verdict([allow(), {**allow(Condition=unknown), "Effect": "Deny"}], **context)
+
+
+_LAMBDA, _ARN = "lambda.amazonaws.com", "arn:aws:iam::123456789012:role/worker"
+
+
+@pytest.mark.parametrize(
+    ("denied", "trusted"),
+    [
+        ({"Principal": {"Service": _LAMBDA}}, False),
+        ({"Principal": {"Service": ["ec2.amazonaws.com", _LAMBDA]}, "Action": "sts:*"}, False),
+        ({"Principal": "*"}, False),
+        ({"Principal": {"AWS": "*"}}, False),
+        ({"Principal": {"Service": "ec2.amazonaws.com"}}, True),
+        ({"Principal": {"AWS": "arn:aws:iam::123456789012:root"}}, True),
+        ({"Principal": "*", "Action": "sts:TagSession"}, True),
+        ({"Principal": "*", "Condition": {"Bool": {"aws:PrincipalIsAWSService": "false"}}}, True),
+        ({"Principal": "*", "Condition": {"Bool": {"aws:principalisawsservice": "true"}}}, False),
+        ({"Principal": "*", "Condition": {"StringNotEquals": {"aws:SourceAccount": "123456789012"}}}, True),
+        ({"Principal": "*", "Condition": {"StringNotEquals": {"aws:SourceAccount": "210987654321"}}}, False),
+        # A Deny that depends on what is not known of the call is not judged.
+        ({"Principal": "*", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}, True),
+        ({"Principal": "*", "Condition": {"ArnNotLike": {"aws:SourceArn": "arn:aws:lambda:*"}}}, True),
+    ],
+)
+def test_a_service_is_trusted_unless_a_deny_is_about_it(denied: dict[str, Any], trusted: bool) -> None:
+    allow = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": _LAMBDA}}
+    deny = {"Effect": "Deny", "Action": "sts:AssumeRole", **denied}
+    for order in (1, -1):
+        inputs = {"assumeRolePolicy": json.dumps({"Statement": [allow, deny][::order]})}
+        role = Record(1, "aws", "aws:iam/role:Role", "", "worker", "", "", inputs, {**inputs, "arn": _ARN})
+        assert trusts(role, _LAMBDA, frozenset({"sts:AssumeRole"})) is trusted
+        # A rule of a create does not know what conditions are about.
+        assert reading.trusts(role, _LAMBDA) is (trusted or "Condition" in denied)
