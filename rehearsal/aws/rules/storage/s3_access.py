@@ -1,6 +1,10 @@
 """Access to buckets: what a new bucket refuses by default, and the actions of its policy."""
 
+import fnmatch
+import functools
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from rehearsal.aws.rules.book import BOOK, AwsContext
@@ -15,28 +19,7 @@ _CONTROLS = "s3/bucketOwnershipControls:BucketOwnershipControls"
 _ENFORCED = "BucketOwnerEnforced"
 # Keys of conditions that narrow how a request is sent, and not who sends it.
 _TRANSPORT = {"aws:securetransport", "s3:tlsversion"}
-# Actions by what they are about. Source: Service Authorization Reference, Amazon S3 (resource types).
-_OF_OBJECTS = {
-    f"s3:{name}"
-    for name in (
-        "abortmultipartupload", "deleteobject", "deleteobjecttagging", "deleteobjectversion",
-        "deleteobjectversiontagging", "getobject", "getobjectacl", "getobjectattributes",
-        "getobjectlegalhold", "getobjectretention", "getobjecttagging", "getobjectversion",
-        "getobjectversionacl", "getobjectversiontagging", "listmultipartuploadparts", "putobject",
-        "putobjectacl", "putobjectlegalhold", "putobjectretention", "putobjecttagging",
-        "putobjectversionacl", "putobjectversiontagging", "restoreobject",
-    )
-}  # fmt: skip
-_OF_BUCKETS = {
-    f"s3:{name}"
-    for name in (
-        "deletebucket", "deletebucketpolicy", "getbucketacl", "getbucketcors", "getbucketlocation",
-        "getbucketlogging", "getbucketnotification", "getbucketpolicy", "getbuckettagging",
-        "getbucketversioning", "getencryptionconfiguration", "getlifecycleconfiguration", "listbucket",
-        "listbucketmultipartuploads", "listbucketversions", "putbucketacl", "putbucketpolicy",
-        "putbucketversioning",
-    )
-}  # fmt: skip
+_ACTIONS = Path(__file__).with_name("s3_actions.toml")
 
 
 def _made_here(site: AwsContext, value: object) -> Record | None:
@@ -133,12 +116,26 @@ def action_has_its_resource(inputs: Properties) -> Iterator[Violation]:
         objects = any("/" in path or "*" in path for path in paths)
         buckets = any("/" not in path for path in paths)
         for action in many(one.get("Action")):
-            name = str(action).lower()
-            if (name in _OF_OBJECTS and not objects) or (name in _OF_BUCKETS and not buckets):
-                right = "BUCKET-ARN/*" if name in _OF_OBJECTS else "BUCKET-ARN"
+            kinds = _about(str(action))
+            if kinds and not ("object" in kinds and objects) and not ("bucket" in kinds and buckets):
+                right = "BUCKET-ARN/*" if "object" in kinds else "BUCKET-ARN"
                 yield Violation(
                     "policy",
                     f"statement {index}: Action does not apply to any resource(s) in statement: {action}",
                     f"It is about {right}: add it to the resources.",
                     "MalformedPolicy",
                 )
+
+
+def _about(action: str) -> set[str]:
+    """What an action, maybe with wildcards, is about: objects, buckets; nothing where that is not known."""
+    service, _, pattern = action.lower().partition(":")
+    if service != "s3":
+        return set()
+    return {kind for kind, names in _named().items() if fnmatch.filter(names, pattern)}
+
+
+@functools.cache
+def _named() -> dict[str, list[str]]:
+    data = tomllib.loads(_ACTIONS.read_text(encoding="utf-8"))
+    return {kind: [name.lower() for name in data[kind]] for kind in ("object", "bucket")}
