@@ -4,6 +4,7 @@ Version 5 of the protocol (docs/plugin-protocol/tfplugin5.proto of hashicorp/ter
 an address, gRPC without TLS, values as MessagePack. The provider reaches no cloud for a plan.
 """
 
+import functools
 import json
 import os
 import struct
@@ -100,6 +101,7 @@ class TerraformProvider:
 def running(binary: Path) -> Iterator[TerraformProvider]:
     """Start a provider; it ends with the context."""
     environment = {**os.environ, _COOKIE[0]: _COOKIE[1], "PLUGIN_PROTOCOL_VERSIONS": "5", "TF_LOG": "off"}
+    environment.setdefault("GOGC", "400")  # its schemas are most of its memory
     process = subprocess.Popen(
         [binary], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -117,18 +119,12 @@ def running(binary: Path) -> Iterator[TerraformProvider]:
 
 def attributes(block: Fields) -> Iterator[tuple[str, Any, bool, bool, bool]]:
     """(name, type, required, optional, computed) of the attributes of a block."""
-    for entry in block.get(2, []):
-        one = _fields(entry)
-        if 2 in one:
-            flags = (bool(one.get(number, [0])[0]) for number in (4, 5, 6))
-            yield (one[1][0].decode(), json.loads(one[2][0]), *flags)
+    yield from filter(None, map(_attribute, block.get(2, [])))
 
 
 def blocks(block: Fields) -> Iterator[tuple[str, Fields, int, int]]:
     """(name, block, nesting: one of the constants, lowest number of items) of the blocks in a block."""
-    for entry in block.get(3, []):
-        one = _fields(entry)
-        yield one[1][0].decode(), _fields(one[2][0]), one.get(3, [0])[0], one.get(4, [0])[0]
+    yield from map(_block, block.get(3, []))
 
 
 def limits(block: Fields) -> Iterator[tuple[str, int, int]]:
@@ -145,6 +141,22 @@ def empty(block: Fields) -> dict[str, Any]:
 
 
 # -- protobuf ------------------------------------------------------------------------------------------
+
+
+# A schema is read again for every configuration of its type.
+@functools.lru_cache(maxsize=2**17)
+def _attribute(entry: bytes) -> tuple[str, Any, bool, bool, bool] | None:
+    one = _fields(entry)
+    if 2 not in one:
+        return None
+    required, optional, computed = (bool(one.get(number, [0])[0]) for number in (4, 5, 6))
+    return one[1][0].decode(), json.loads(one[2][0]), required, optional, computed
+
+
+@functools.lru_cache(maxsize=2**17)
+def _block(entry: bytes) -> tuple[str, Fields, int, int]:
+    one = _fields(entry)
+    return one[1][0].decode(), _fields(one[2][0]), one.get(3, [0])[0], one.get(4, [0])[0]
 
 
 def _varint(number: int) -> bytes:

@@ -28,15 +28,13 @@ from infra.engine.golang import ROOT
 from rehearsal.aws.provider import VALUES
 from rehearsal.core.sdk_types import describe
 from tools.aws_limits.cross import Cross, counts, cross
-from tools.aws_limits.leaves import Leaf, about, alone, configuration, lanes, leaves
+from tools.aws_limits.leaves import Leaf, about, configuration, lanes, leaves
 from tools.aws_limits.naming import Naming
-from tools.aws_limits.samples import allowed, refused
 from tools.aws_limits.values import BETWEEN, Asking, Facts, number, text
 from tools.aws_values import limited
 from tools.provider_protocol import Fields, TerraformProvider, attributes, blocks, running
 from tools.provider_types import matched, tokens
 
-_TIMES = 3
 _FORMS = {"text": text, "number": number}
 
 
@@ -51,16 +49,13 @@ def _ask(
             generator = _FORMS[leaf.form]()
             asking[leaf] = generator, next(generator)
     present = {leaf.path[:size] for leaf in asking for size in range(1, len(leaf.path))}
-    blank = {(one.summary, one.detail) for one in provider.validate(kind, configuration(block, {}, present))}
+    beside = limits.needed({leaf.path for leaf in asking})
+    blank = {
+        (one.summary, one.detail) for one in provider.validate(kind, configuration(block, beside, present))
+    }
     while asking:
         values = {leaf.path: [value] if leaf.many else value for leaf, (_, value) in asking.items()}
-        needed = {
-            path: limits.values[path]
-            for one in values
-            for path in limits.needs.get(one, ())
-            if path in limits.values
-        }
-        found = provider.validate(kind, configuration(block, {**needed, **values}))
+        found = provider.validate(kind, configuration(block, {**limits.needed(values), **values}))
         for leaf, (generator, _) in [*asking.items()]:
             errors = [one for one in about(leaf, found) if (one.summary, one.detail) not in blank]
             said = BETWEEN.join(f"{one.summary} {one.detail}" for one in errors)
@@ -71,23 +66,6 @@ def _ask(
                 yield leaf, end.value
 
 
-def _confirmed(provider: TerraformProvider, kind: str, leaf: Leaf, facts: Facts) -> bool:
-    """Return whether facts hold where no other leaf is set, each time: of values that they refuse and allow.
-
-    SDK 2 reports errors at any leaf of a block, so those that are there without the value do not count, and
-    all others do.
-    """
-    block = provider.schemas[kind]
-    inside = {leaf.path[:size] for size in range(1, len(leaf.path))}
-    without = {(one.summary, one.detail) for one in provider.validate(kind, configuration(block, {}, inside))}
-    trials = [(value, True) for value in refused(facts)] + [(value, False) for value in allowed(facts)]
-    for value, is_refused in trials * _TIMES:
-        errors = provider.validate(kind, alone(leaf, block, value))
-        if is_refused is all((one.summary, one.detail) in without for one in errors):
-            return False
-    return True
-
-
 def of_type(provider: TerraformProvider, kind: str) -> dict[str, Any]:
     """The facts of a type: by kind and path in Terraform's names, and across properties."""
     block = provider.schemas[kind]
@@ -96,8 +74,6 @@ def of_type(provider: TerraformProvider, kind: str) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for lane in lanes(found, limits.apart()):
         for leaf, those in _ask(provider, kind, lane, limits):
-            if those and len(leaf.path) > 1 and not _confirmed(provider, kind, leaf, those):
-                continue
             path = ".".join(leaf.path) + ("[]" if leaf.many else "")
             for fact, value in those.items():
                 facts.setdefault(fact, {})[path] = value

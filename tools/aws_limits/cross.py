@@ -1,11 +1,11 @@
 """Limits across the properties of a type, by configurations in which all are set, or none is."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tools.aws_limits.leaves import Leaf, Path, configuration
+from tools.aws_limits.leaves import Leaf, Path, configuration, heads
 from tools.provider_protocol import Diagnostic, Fields, TerraformProvider
 
 _TRIES = 12
@@ -71,6 +71,11 @@ class Cross:
             for path in group:
                 found.setdefault(path, set()).update({*group} - {path})
         return found
+
+    def needed(self, set_: Collection[Path]) -> dict[Path, Any]:
+        """Values of what the paths that are set, or the blocks around them, need beside them."""
+        those = {other for path in set_ for one in heads(path) for other in self.needs.get(one, ())}
+        return {path: self.values[path] for path in sorted(those - {*set_}) if path in self.values}
 
     def plain(self) -> dict[str, Any]:
         """The limits as data, with dots in paths."""

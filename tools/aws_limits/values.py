@@ -13,7 +13,7 @@ Facts = dict[str, Any]
 Asking = Generator[Any, str, Facts]
 BETWEEN = "\x00"
 """Between the provider's errors about one value."""
-BAD = "zz?!"
+_BAD = "zz?!"
 _NUMBER = r"(-?[\d.]+)"
 _RANGE = re.compile(rf"(?:in the range \(|between \(?){_NUMBER}\)?(?: - | and )\(?{_NUMBER}")
 _LEAST = re.compile(rf"at least \(?{_NUMBER}")
@@ -97,7 +97,7 @@ _FAR = 10.0**12
 
 def text() -> Asking:
     """Limits of a text. Facts are those of `rehearsal.core.rules.facts`."""
-    said = yield BAD
+    said = yield _BAD
     errors = said.split(BETWEEN) if said else []
     lists = [one for error in errors for one in _words(error)]
     if lists and len(lists) == len(errors):  # else a word is one of several kinds of values

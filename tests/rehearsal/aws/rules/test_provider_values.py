@@ -9,7 +9,6 @@ from rehearsal.aws.rules import BOOK
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.facts import of_values
 from tests.rehearsal.gcp.rules.test_provider import nested
-from tools.aws_limits import samples as asked
 
 QUEUE = "sqs/queue:Queue"
 
@@ -80,21 +79,6 @@ def test_every_list_accepts_its_words() -> None:
             for path, words in of_type.get(fact, {}).items():
                 for word in words:
                     assert [*of_values({fact: {path: words}}, nested(path, word))] == [], (token, path)
-
-
-def test_facts_have_values_that_they_allow_and_refuse() -> None:
-    for facts in (
-        {"words": ["a", "b"]},
-        {"ranges": [[1, 5]]},
-        {"length": [1, 47]},
-        {"length": [0, 9], "pattern": "^[a-z]*$"},
-        {"form": "arn"},
-    ):
-        assert [*asked.allowed(facts)] and [*asked.refused(facts)]
-        for value in asked.allowed(facts):
-            assert [*of_values({fact: {"x": one} for fact, one in facts.items()}, {"x": value})] == []
-        for value in asked.refused(facts):
-            assert [*of_values({fact: {"x": one} for fact, one in facts.items()}, {"x": value})]
 
 
 def test_a_secret_of_a_domain_is_an_arn_and_not_short() -> None:
