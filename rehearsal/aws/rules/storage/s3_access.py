@@ -128,7 +128,7 @@ def action_has_its_resource(inputs: Properties) -> Iterator[Violation]:
 
 
 def _about(action: str) -> set[str]:
-    """Kinds of resources of an action, maybe with wildcards: object, bucket; none where they are not known."""
+    """Resource types of an action, maybe with wildcards: object, bucket; none where they are unknown."""
     service, _, pattern = action.lower().partition(":")
     if service != "s3":
         return set()
