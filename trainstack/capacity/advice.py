@@ -81,10 +81,15 @@ def advice(
         days = past.full_days(pool.period)[-TRAINING_DAYS:]
         start, end = bounds(month)
         use = _Use(daily([pool], past, days), found, pool.node_gpus, (end - start).days)
+        bought = _block(made, use) if pool.kind != "block" else None
+        buys = bought is not None and bought.action == "buy"
         if pool.nodes:
-            yield _committed(made, use)
-        if pool.max_nodes > pool.nodes:
-            yield _uncommitted(made, use)
+            known = _committed(made, use)
+            # Nodes that a block replaces need no second line that keeps them.
+            if not (buys and bought and known.action == "keep" and bought.nodes >= pool.nodes):
+                yield known
+        if bought and (buys or not pool.prepaid):
+            yield bought
         if pool.kind == "on_demand":
             yield _spot(made, use, resumable)
 
@@ -194,22 +199,32 @@ def _committed(made: _Case, use: _Use) -> CapacityAdvice:
     return made.none("the error interval contains the break-even", break_even=level, forecast=last)
 
 
-def _uncommitted(made: _Case, use: _Use) -> CapacityAdvice:
-    """Buy a block for nodes that are bought by the hour, beyond the minimum."""
+def _block(made: _Case, use: _Use) -> CapacityAdvice:
+    """Buy a block for nodes that are bought by the hour, or paid all the time at a higher price.
+
+    The alternative for a node is the price by the hour; nodes that are committed now are paid in full until
+    then, so what a block saves is the difference of two bills.
+    """
     pool, own, block = made.pool, made.rate("own"), made.rate("block")
-    if own is None or block is None:
-        missing = f"as {pool.kind}" if own is None else "as a block"
+    hourly = made.rate("on_demand") if pool.prepaid else own
+    if own is None or hourly is None or block is None:
+        missing = "as a block" if block is None else f"as {pool.kind}" if own is None else "on demand"
         return made.none(f"the price of {pool.machine} {missing} is unknown")
-    level = block.usd / own.usd
+    level = block.usd / hourly.usd
     if level >= 1:
         why = f"{pool.kind} at ${own.usd:.2f} a GPU-hour costs no more than a block at ${block.usd:.2f}"
         return made.make("keep", why, break_even=level, forecast=use.share(0, max(1, pool.nodes)))
-    free = pool.max_nodes - pool.nodes
-    worth = sum(use.share(pool.nodes + n, 1).expected > level for n in range(free))
-    found = use.share(pool.nodes, max(1, worth))
+    worth = sum(use.share(n, 1).expected > level for n in range(pool.max_nodes))
+    found = use.share(0, max(1, worth))
     if worth and found.low > level:
-        saved = use.hours(worth) * (found.expected * own.usd - block.usd)
+        paid, rest = min(worth, pool.nodes), max(0, worth - pool.nodes)
+        bill = use.hours(paid) * own.usd
+        if rest:
+            bill += use.hours(rest) * use.share(pool.nodes, rest).expected * own.usd
         why = f"{worth} x {pool.machine} as a block at ${block.usd:.2f} a GPU-hour"
+        if paid:
+            why += f", {paid} of them instead of {pool.commitment} at ${own.usd:.2f}"
+        saved = bill - use.hours(worth) * block.usd
         return made.make("buy", why, nodes=worth, break_even=level, forecast=found, usd=saved)
     if found.high < level:
         return made.make("keep", f"bought as {pool.kind}", break_even=level, forecast=found)

@@ -8,8 +8,10 @@ from infra.cost.rates import Market, gpu_shares, node_gpus, node_rate
 from infra.cost.tariff import paid_nodes
 from infra.errors import Problem, UserError
 from infra.naming import flavor_name
-from infra.stackspec.layouts import ClusterLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, LargeLayout, PoolSpec
 from infra.stackspec.purchases import CapacityBlock, Reserved
+from infra.stackspec.several.derived import workers
+from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
 from trainstack.capacity.periods import HOUR, TimeSpan, days
 
@@ -37,11 +39,14 @@ class PoolCapacity:
     flavor: str
     """Its name in the ledger and in queues."""
     machine: str
+    region: str
     kind: str
     """Kind of its purchase."""
     reservation: str | None
     node_gpus: int
-    """Devices of a node, as the ledger counts them."""
+    """GPUs of a node; a share of a GPU counts as its part, as in the ledger."""
+    shares: int
+    """Shares of each GPU, that is pods or partitions; 1: whole GPUs."""
     max_nodes: int
     nodes: int
     """Committed nodes: those of a reservation or block, else the minimum, which is billed as well."""
@@ -49,6 +54,8 @@ class PoolCapacity:
     """Of the commitment."""
     rates: Mapping[Market, GpuHourRate | None]
     """By market; None: no source."""
+    guarantees: Mapping[str, float]
+    """Guaranteed GPUs by team, of teams that have some."""
 
     @property
     def prepaid(self) -> bool:
@@ -59,6 +66,18 @@ class PoolCapacity:
     def commitment(self) -> str:
         """Kind of the commitment: of the reservation, else `min_nodes`."""
         return self.kind if self.prepaid else "min_nodes"
+
+    @property
+    def break_even(self) -> Mapping[Market, float | None]:
+        """Break-evens against on demand; None where a price is unknown.
+
+        `block`: share of time that a node must be held; `spot`: share of work that interruptions may repeat.
+        """
+        listed, block, spot = (self.rates[name] for name in ("on_demand", "block", "spot"))
+        return {
+            "block": block.usd / listed.usd if block and listed else None,
+            "spot": 1 - spot.usd / listed.usd if spot and listed else None,
+        }
 
     def committed(self, start: datetime.datetime, end: datetime.datetime) -> float:
         """Committed GPU-hours between two times."""
@@ -74,26 +93,42 @@ class PoolCapacity:
 
 
 def pools(spec: StackSpec, on: datetime.date) -> tuple[PoolCapacity, ...]:
-    """The pools of a stack that have GPUs, with prices as of a day. Raises UserError without a cluster."""
+    """The pools of a stack that have GPUs, with prices as of a day; of a manager, those of all its clusters.
+
+    Raises UserError for a stack without pools.
+    """
     return tuple(
-        _pool(spec, pool, f"layout.pools[{index}]", gpus, on)
-        for index, pool in enumerate(layout(spec).pools)
-        if (gpus := node_gpus(spec, pool) // gpu_shares(spec, pool))
+        _pool(of, pool, path, gpus, on)
+        for of, path, pool in _placed(spec)
+        if (gpus := node_gpus(of, pool) // gpu_shares(of, pool))
     )
 
 
-def layout(spec: StackSpec) -> ClusterLayout:
-    """The layout of a stack with one cluster. Raises UserError for others, which have no ledger."""
-    if isinstance(spec.layout, ClusterLayout):
-        return spec.layout
-    fix = "Choose profile medium or small-cluster; `trainstack runs` shows managed jobs."
-    given = f"{spec.profile} on {spec.cloud}"
-    rule = "this profile has no cluster with a ledger"
-    raise UserError([Problem("profile", given, rule, fix, code="profile-without-queues")])
+def require_pools(spec: StackSpec) -> None:
+    """Raise UserError for a stack without pools, which has no ledger."""
+    for _ in _placed(spec):
+        return
+
+
+def _placed(spec: StackSpec) -> Iterator[tuple[StackSpec, str, PoolSpec]]:
+    """Each pool with the spec of its cluster, and with its path in the stack file."""
+    match spec.layout:
+        case ClusterLayout() | SlurmLayout() as layout:
+            for index, pool in enumerate(layout.pools):
+                yield spec, f"layout.pools[{index}]", pool
+        case LargeLayout() as large:
+            for number, of in enumerate(workers(spec, large).values()):
+                for _, path, pool in _placed(of):
+                    yield of, path.replace("layout.", f"layout.clusters[{number}].", 1), pool
+        case _:
+            given = f"{spec.profile} on {spec.cloud}"
+            rule = "this profile has no pools, and no ledger of them"
+            fix = "Choose another profile; `trainstack runs` shows managed jobs."
+            raise UserError([Problem("profile", given, rule, fix, code="profile-without-queues")])
 
 
 def _pool(spec: StackSpec, pool: PoolSpec, path: str, gpus: int, on: datetime.date) -> PoolCapacity:
-    bought = pool.purchase
+    bought, shares = pool.purchase, gpu_shares(spec, pool)
     period = (
         TimeSpan(_time(bought.starts), _time(bought.ends))
         if isinstance(bought, CapacityBlock)
@@ -104,13 +139,20 @@ def _pool(spec: StackSpec, pool: PoolSpec, path: str, gpus: int, on: datetime.da
         path=path,
         flavor=flavor_name(pool.name),
         machine=pool.machine,
+        region=spec.region,
         kind=bought.kind,
         reservation=bought.id if isinstance(bought, CapacityBlock | Reserved) else None,
         node_gpus=gpus,
+        shares=shares,
         max_nodes=pool.max_nodes,
         nodes=paid_nodes(pool),
         period=period,
         rates={market: _rate(spec, pool, market, gpus, on) for market in MARKETS},
+        guarantees={
+            team.name: gpus_of_team
+            for team in spec.teams
+            if (gpus_of_team := team.gpus.get(pool.name, 0) + team.shares.get(pool.name, 0) / shares)
+        },
     )
 
 

@@ -26,7 +26,8 @@ class PoolDemand:
     flavor: str
     """The pool that they try first; empty where it cannot be read."""
     jobs: int
-    gpus: int
+    gpus: float
+    """A share of a GPU counts as its part, here and in `gpu_hours`."""
     gpu_hours: float
     """Of jobs with a time limit: GPUs x limit, at most."""
     without_limit: int
@@ -39,8 +40,8 @@ class PoolDemand:
     """None with fewer than `LEAST_WAITS`."""
 
 
-def demand(state: State) -> list[PoolDemand]:
-    """Waiting jobs with GPUs and past waits, by pool."""
+def demand(state: State, shares: Mapping[str, int]) -> list[PoolDemand]:
+    """Waiting jobs with GPUs and past waits, by pool; `shares` of each GPU by pool, as Kueue counts them."""
     waiting: dict[str, list[Job]] = {}
     past: dict[str, list[datetime.timedelta]] = {}
     for job in state.jobs:
@@ -51,16 +52,17 @@ def demand(state: State) -> list[PoolDemand]:
             for flavor in {name for name, resource in job.assigned if resource == GPU}:
                 past.setdefault(flavor, []).append(job.conditions["Admitted"].since - job.created)
     return [
-        _pool(name, waiting.get(name, []), sorted(past.get(name, []))) for name in sorted({*waiting, *past})
+        _pool(name, shares.get(name, 1), waiting.get(name, []), sorted(past.get(name, [])))
+        for name in sorted({*waiting, *past})
     ]
 
 
-def _pool(flavor: str, jobs: Sequence[Job], waits: Sequence[datetime.timedelta]) -> PoolDemand:
-    limited = [(job.gpus, job.longest) for job in jobs if job.longest is not None]
+def _pool(flavor: str, shares: int, jobs: Sequence[Job], waits: Sequence[datetime.timedelta]) -> PoolDemand:
+    limited = [(job.gpus / shares, job.longest) for job in jobs if job.longest is not None]
     return PoolDemand(
         flavor=flavor,
         jobs=len(jobs),
-        gpus=sum(job.gpus for job in jobs),
+        gpus=sum(job.gpus for job in jobs) / shares,
         gpu_hours=sum(gpus * (longest / HOUR) for gpus, longest in limited),
         without_limit=len(jobs) - len(limited),
         waits=len(waits),
@@ -84,7 +86,7 @@ def _first(job: Job, state: State) -> str:
     return next(found, "")
 
 
-def resumable(cluster: ClusterApi, state: State) -> float | None:
+def resumable(cluster: ClusterApi, state: State, shares: Mapping[str, int]) -> float | None:
     """The share of GPUs of known jobs whose objects declare a checkpoint interval; None where unknown.
 
     GPU-hours would be weighted by run times, which jobs that still run do not have yet.
@@ -95,19 +97,25 @@ def resumable(cluster: ClusterApi, state: State) -> float | None:
         owners = [body for kind in RETRYABLE for body in listed(cluster, path(kind))]
     except ListRefusedError:
         return None
-    return share(state.jobs, owners)
+    return share(state.jobs, owners, shares)
 
 
-def share(jobs: Iterable[Job], owners: Iterable[Mapping[str, Any]]) -> float | None:
+def share(
+    jobs: Iterable[Job], owners: Iterable[Mapping[str, Any]], shares: Mapping[str, int]
+) -> float | None:
     """The share of GPUs of admitted jobs whose owner declares a checkpoint interval; None without any."""
     declared = {
         (body["metadata"]["namespace"], body["metadata"]["name"])
         for body in owners
         if run_limits({}, body).interval is not None
     }
-    gpus = {True: 0, False: 0}
+    gpus = {True: 0.0, False: 0.0}
     for job in jobs:
         if job.is_("Admitted"):
-            gpus[(job.namespace, job.name) in declared] += job.gpus
+            gpus[(job.namespace, job.name) in declared] += sum(
+                float(amount) / shares.get(pool, 1)
+                for (pool, resource), amount in job.assigned.items()
+                if resource == GPU
+            )
     total = sum(gpus.values())
     return gpus[True] / total if total else None

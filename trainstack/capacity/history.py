@@ -5,6 +5,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -66,6 +67,8 @@ class History:
     """GPU-hours by pool (its name in queues) and day."""
     usd: Mapping[tuple[str, str], float | None]
     """US dollars by pool and month, at the prices of then; None where hours have no price."""
+    teams: Mapping[tuple[str, str, str], tuple[float, float | None]]
+    """GPU-hours and US dollars by team, pool and month; None where hours have no price."""
     notes: tuple[str, ...]
 
     @property
@@ -75,9 +78,15 @@ class History:
 
     def hours(self, pool: str, month: str) -> float:
         """GPU-hours of a pool in a month."""
-        return sum(
-            hours for (name, day), hours in self.held.items() if name == pool and month_of(day) == month
-        )
+        return self._by_month.get((pool, month), 0.0)
+
+    @cached_property
+    def _by_month(self) -> Mapping[tuple[str, str], float]:
+        found: dict[tuple[str, str], float] = {}
+        for (pool, day), hours in self.held.items():
+            key = pool, month_of(day)
+            found[key] = found.get(key, 0.0) + hours
+        return found
 
     def full_days(self, within: TimeSpan = ALWAYS) -> list[datetime.date]:
         """The last whole days of a period without a gap, in order."""
@@ -187,19 +196,24 @@ def _problem(
 def history(found: Sequence[LedgerMonth]) -> History:
     """The hours of all documents; one per month."""
     held: dict[tuple[str, datetime.date], float] = {}
-    usd: dict[tuple[str, str], float | None] = {}
+    teams: dict[tuple[str, str, str], tuple[float, float | None]] = {}
     for one in found:
-        for line in (line for team in one.teams for line in team.lines):
-            held[line.pool, line.day] = held.get((line.pool, line.day), 0.0) + line.held_hours
-            before = usd.get((line.pool, one.month), 0.0)
-            if line.usd is None and line.held_hours:
-                before = None
-            usd[line.pool, one.month] = None if before is None else before + (line.usd or 0.0)
+        for team in one.teams:
+            for line in team.lines:
+                held[line.pool, line.day] = held.get((line.pool, line.day), 0.0) + line.held_hours
+                key = team.team, line.pool, one.month
+                hours, usd = teams.get(key, (0.0, 0.0))
+                unknown = usd is None or (line.usd is None and line.held_hours)
+                teams[key] = hours + line.held_hours, None if unknown else (usd or 0.0) + (line.usd or 0.0)
+    by_pool: dict[tuple[str, str], float | None] = {}
+    for (_, pool, month), (_, usd) in teams.items():
+        before = by_pool.get((pool, month), 0.0)
+        by_pool[pool, month] = None if before is None or usd is None else before + usd
     ordered = sorted(found, key=lambda one: one.month)
     spans = {one.month: one.span for one in ordered}
-    used = {month for _, month in usd}
+    used = {month for _, month in by_pool}
     months = {month: span for month, span in spans.items() if span[0] < span[1] or month in used}
-    return History(months, held, usd, tuple(_notes(ordered, spans)))
+    return History(months, held, by_pool, teams, tuple(_notes(ordered, spans)))
 
 
 def _notes(

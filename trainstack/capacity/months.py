@@ -184,37 +184,6 @@ def daily(pools: Sequence[PoolCapacity], past: History, on: Sequence[datetime.da
     return [sum(past.held.get((pool.flavor, day), 0.0) for pool in pools) for day in on]
 
 
-def notes(pools: Sequence[PoolCapacity], past: History) -> Iterator[str]:
-    """Commitments that have ended, are shared or of unknown duration, and hours that no pool can have had."""
-    names: dict[str, str] = {}
-    for pool in pools:
-        at = f"{pool.path}.purchase"
-        if pool.period.end is not None and pool.period.end <= past.end:
-            yield (
-                f"{at}.ends: the {pool.kind} of pool {pool.pool} ended on {pool.period.end:%Y-%m-%d %H:%M}; "
-                "write the end of a new one, or remove the pool"
-            )
-        if pool.kind == "block" and pool.period.end is None:
-            yield f"{at}.ends: the end of pool {pool.pool} is unknown; it is counted without an end"
-        other = names.setdefault(pool.reservation or "", pool.pool) if pool.prepaid else pool.pool
-        if other != pool.pool:
-            yield (
-                f"{at}.id: pools {other} and {pool.pool} name {pool.reservation}; each counts its "
-                "max_nodes: their sum must be its size"
-            )
-        most = pool.max_nodes * pool.node_gpus * 24
-        over = [
-            day for (name, day), hours in past.held.items() if name == pool.flavor and hours > most + 1e-6
-        ]
-        if over:
-            yield (
-                f"{pool.path}.max_nodes: jobs held more than {most:,} GPU-hours on {min(over)} "
-                f"({len(over)} days): the pool was larger, or a clock jumped"
-            )
-    for name in sorted({name for name, _ in past.held} - {pool.flavor for pool in pools}):
-        yield f"pool {name} of the ledger is not in the stack file: its class is unknown"
-
-
 def _sum(amounts: Sequence[float | None] | Iterator[float | None]) -> float | None:
     """The sum; None where one is unknown."""
     total = 0.0

@@ -1,26 +1,20 @@
-"""The report on capacity as a document, and as tables and lines."""
+"""The report on capacity, and its document."""
 
-import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from infra.stackspec.stack import StackSpec
-from trainstack.capacity.advice import CapacityAdvice, advice, line
+from trainstack.capacity.advice import CapacityAdvice, advice
 from trainstack.capacity.classes import PoolCapacity
 from trainstack.capacity.demand import PoolDemand
 from trainstack.capacity.forecasts import HoursForecast, TooShort
 from trainstack.capacity.history import History
-from trainstack.capacity.months import ClassMonth, Commitment, Outlook, class_months, coming, notes, outlooks
-from trainstack.capacity.periods import bounds
+from trainstack.capacity.months import ClassMonth, Commitment, Outlook, class_months, coming, outlooks
+from trainstack.capacity.notes import notes
+from trainstack.capacity.teams import TeamUse, team_uses
 
 SCHEMA = "trainstack.capacity/1"
-PAST = (
-    "class", "month", "committed h", "held h", "utilization", "coverage", "spot", "idle h", "idle USD",
-    "USD/held h",
-)  # fmt: skip
-AHEAD = ("class", "month", "committed h", "forecast h", "error h", "backtests")
-QUEUE = ("pool", "class", "jobs", "GPUs", "GPU-hours", "no limit", "p50 min", "p95 min", "waits")
 
 
 @dataclass(frozen=True)
@@ -44,6 +38,7 @@ class CapacityReport:
     pools: tuple[PoolCapacity, ...]
     past: History
     months: tuple[ClassMonth, ...]
+    teams: tuple[TeamUse, ...]
     ahead: tuple[Outlook, ...]
     advice: tuple[CapacityAdvice, ...]
     live: Live | None
@@ -63,13 +58,15 @@ def report(
     """The report on a stack; `shown`: past months; `ahead`: months to forecast from all past ones."""
     resumable = live.resumable if live else None
     found = [one for month in coming(past, ahead) for one in advice(pools, past, month, resumable)]
+    visible = set(sorted(past.months)[-shown:])
     return CapacityReport(
         stack=spec.name,
         cloud=spec.cloud,
         region=spec.region,
         pools=tuple(pools),
         past=past,
-        months=tuple(one for one in class_months(pools, past) if one.month in sorted(past.months)[-shown:]),
+        months=tuple(one for one in class_months(pools, past) if one.month in visible),
+        teams=tuple(one for one in team_uses(pools, past) if one.month in visible),
         ahead=tuple(outlooks(pools, past, ahead)),
         advice=tuple(found),
         live=live,
@@ -86,75 +83,6 @@ def _prices(pools: Sequence[PoolCapacity]) -> Iterator[str]:
                 yield f"the price of {pool.machine} ({market}) is of {rate.date}, {words}"
 
 
-def past_rows(found: CapacityReport) -> list[tuple[str, ...]]:
-    """Rows of `PAST`."""
-    return [
-        (
-            one.machine,
-            one.month + ("" if one.end == bounds(one.month)[1] else " to date"),
-            _hours(one.committed_hours),
-            _hours(one.held_hours),
-            _share(one.utilization),
-            _share(one.coverage),
-            _share(one.spot_share),
-            _hours(one.idle_hours),
-            _usd(one.idle_usd),
-            _usd(one.usd_per_held_hour) if one.held_hours else "-",
-        )
-        for one in found.months
-    ]
-
-
-def ahead_rows(found: CapacityReport) -> list[tuple[str, ...]]:
-    """Rows of `AHEAD`."""
-    rows: list[tuple[str, ...]] = []
-    for one in found.ahead:
-        held = one.held
-        cells = (
-            (_hours(held.hours), f"+- {_hours(held.error)}", str(held.backtests))
-            if isinstance(held, HoursForecast)
-            else (f"{held.days} of {held.needed} days", "-", "-")
-        )
-        rows.append((one.machine, one.month, _hours(one.committed_hours), *cells))
-    return rows
-
-
-def queue_rows(found: CapacityReport) -> list[tuple[str, ...]]:
-    """Rows of `QUEUE`."""
-    machines = {pool.flavor: pool.machine for pool in found.pools}
-    return [
-        (
-            one.flavor or "unknown",
-            machines.get(one.flavor, "unknown"),
-            str(one.jobs),
-            str(one.gpus),
-            _hours(one.gpu_hours),
-            str(one.without_limit),
-            "-" if one.p50_minutes is None else f"{one.p50_minutes:,.0f}",
-            "-" if one.p95_minutes is None else f"{one.p95_minutes:,.0f}",
-            str(one.waits),
-        )
-        for one in (found.live.demand if found.live else ())
-    ]
-
-
-def commitments(found: CapacityReport) -> list[str]:
-    """Each commitment with its nodes and its times."""
-    lines = []
-    for pool in found.pools:
-        if pool.nodes:
-            start, end = map(_time, (pool.period.start, pool.period.end))
-            times = f", start {start}, end {end}" if pool.kind == "block" else ""
-            named = f" {pool.reservation}" if pool.reservation else ""
-            lines.append(f"{pool.pool}: {pool.commitment}{named}, {pool.nodes} x {pool.machine}{times}")
-    return lines
-
-
-def advice_lines(found: CapacityReport) -> list[str]:
-    """Each advice in one line."""
-    return [line(one) for one in found.advice]
-
-
 def document(found: CapacityReport) -> dict[str, Any]:
     """The report in the form of `SCHEMA`; null where unknown."""
     return {
@@ -163,7 +91,8 @@ def document(found: CapacityReport) -> dict[str, Any]:
         "region": found.region,
         "ledger_end": found.past.end,
         "pools": [_pool(pool) for pool in found.pools],
-        "months": [_month(one) for one in found.months],
+        "months": [month(one) for one in found.months],
+        "teams": [_renamed(one, "machine", "class") for one in found.teams],
         "forecast": [_outlook(one) for one in found.ahead],
         "queue": None
         if found.live is None
@@ -174,7 +103,7 @@ def document(found: CapacityReport) -> dict[str, Any]:
     }
 
 
-def _renamed(one: PoolDemand | CapacityAdvice, name: str, other: str) -> dict[str, Any]:
+def _renamed(one: PoolDemand | CapacityAdvice | TeamUse, name: str, other: str) -> dict[str, Any]:
     """A record as an object in which one field has another name."""
     return {other if key == name else key: value for key, value in asdict(one).items()}
 
@@ -183,18 +112,22 @@ def _pool(pool: PoolCapacity) -> dict[str, Any]:
     return {
         "pool": pool.pool,
         "class": pool.machine,
+        "region": pool.region,
         "purchase": pool.kind,
         "reservation": pool.reservation,
         "gpus_per_node": pool.node_gpus,
+        "shares_per_gpu": pool.shares,
         "max_nodes": pool.max_nodes,
         "committed_nodes": pool.nodes,
         "start": pool.period.start,
         "end": pool.period.end,
         "usd_per_gpu_hour": {market: rate and asdict(rate) for market, rate in pool.rates.items()},
+        "break_even": dict(pool.break_even),
     }
 
 
-def _month(one: ClassMonth) -> dict[str, Any]:
+def month(one: ClassMonth) -> dict[str, Any]:
+    """A class in a month."""
     return {
         "class": one.machine,
         "month": one.month,
@@ -234,19 +167,3 @@ def _outlook(one: Outlook) -> dict[str, Any]:
 
 def _commitments(found: Sequence[Commitment]) -> list[dict[str, Any]]:
     return [asdict(one) for one in found]
-
-
-def _time(at: datetime.datetime | None) -> str:
-    return "unknown" if at is None else f"{at:%Y-%m-%d %H:%M}"
-
-
-def _hours(amount: float) -> str:
-    return f"{amount:,.0f}"
-
-
-def _share(amount: float | None) -> str:
-    return "-" if amount is None else f"{amount:.0%}"
-
-
-def _usd(amount: float | None) -> str:
-    return "unknown" if amount is None else f"{amount:,.2f}"

@@ -21,7 +21,8 @@ from trainstack.capacity.advice import CapacityAdvice, advice, line
 from trainstack.capacity.classes import GpuHourRate, PoolCapacity, pools
 from trainstack.capacity.forecasts import HoursForecast, TooShort, forecast, needed_days
 from trainstack.capacity.history import History, history, read_files
-from trainstack.capacity.months import UNKNOWN, class_months, coming, forecast_of, notes, outlooks
+from trainstack.capacity.months import UNKNOWN, class_months, coming, forecast_of, outlooks
+from trainstack.capacity.notes import notes
 from trainstack.capacity.periods import TimeSpan, bounds, following
 
 START = datetime.datetime.fromtimestamp(BEGUN, datetime.UTC)
@@ -41,13 +42,16 @@ def pool(kind: str = "on_demand", nodes: int = 0, **more: Any) -> PoolCapacity:
         "path": "layout.pools[0]",
         "flavor": "a100",
         "machine": "p4d.24xlarge",
+        "region": "us-east-1",
         "kind": kind,
         "reservation": "cr-1" if kind in ("reserved", "block") else None,
         "node_gpus": 8,
+        "shares": 1,
         "max_nodes": 4,
         "nodes": nodes,
         "period": TimeSpan(None, None),
         "rates": {"own": rate(own), "on_demand": rate(USD), "spot": rate(1.0), "block": rate(1.5)},
+        "guarantees": {},
     }
     return PoolCapacity(**{**given, **more})
 
@@ -188,13 +192,17 @@ def test_days_after_a_gap_alone_are_history() -> None:
         (pool("reserved", 2), lambda day: 2.0 if day % 7 == 0 else 0.5, "keep", 0),
         (pool(nodes=2), lambda _: 0.5, "let go", 1),
         (pool("spot", 2), lambda _: 0.5, "let go", 1),
+        (pool(nodes=4), lambda _: 4.0, "buy", 4),  # paid all the time, at a higher price than a block
+        (pool(nodes=1), lambda _: 4.0, "buy", 4),
+        (pool("reserved", 4), lambda _: 4.0, "buy", 4),
     ],
 )  # fmt: skip
 def test_advice(one: PoolCapacity, nodes: Callable[[int], float], action: str, count: int) -> None:
     found = advised(one, past(nodes))
     first = found[0]
     assert (first.action, first.nodes) == (action, count), [line(row) for row in found]
-    assert first.path == f"layout.pools[0].{'min_nodes' if one.nodes and not one.prepaid else 'purchase'}"
+    fixed = one.nodes and not one.prepaid and action != "buy"
+    assert first.path == f"layout.pools[0].{'min_nodes' if fixed else 'purchase'}"
     if action in ("buy", "let go"):
         assert first.usd is not None and first.usd > 0
 
@@ -207,6 +215,13 @@ def test_savings_are_the_difference_of_two_bills() -> None:
         isinstance(held, HoursForecast) and found.usd is not None and found.break_even == pytest.approx(0.6)
     )
     assert found.usd == pytest.approx(held.hours * USD - 3 * 8 * 24 * 31 * 1.5)
+
+
+@pytest.mark.parametrize("kind", ["on_demand", "reserved"])
+def test_nodes_that_are_paid_all_the_time_are_replaced_by_a_block_at_a_lower_price(kind: str) -> None:
+    """3 of 4 nodes are held for three quarters of the time: they cost the full month today."""
+    (found,) = (one for one in advised(pool(kind, 3), past(lambda _: 2.7)) if one.action == "buy")
+    assert found.nodes == 3 and found.usd == pytest.approx(3 * 8 * 24 * 31 * (USD - 1.5))
 
 
 def test_a_new_block_has_no_history() -> None:

@@ -1,6 +1,7 @@
 """Waiting jobs, past waits and jobs that resume."""
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from trainstack.capacity.demand import LEAST_WAITS, demand, share
 
 def test_waiting_jobs_count_by_the_pool_that_they_try_first() -> None:
     waiting = [job("a", longest=hours(2)), job("b", gpus=4, pods=2, longest=hours(1)), job("c")]
-    (found,) = demand(state([*waiting, job("cpu", gpus=0), running("d")]))
+    (found,) = demand(state([*waiting, job("cpu", gpus=0), running("d")]), {})
     assert (found.flavor, found.jobs, found.gpus, found.without_limit) == (POOL, 3, 24, 1)
     assert found.gpu_hours == 8 * 2 + 8 * 1
     assert (found.waits, found.p50_minutes, found.p95_minutes) == (1, 30, None)
@@ -23,12 +24,12 @@ def test_quantiles_need_enough_waits_and_leave_out_evicted_jobs() -> None:
         replace(running(str(n)), conditions={"QuotaReserved": one, "Admitted": one})
         for n, one in enumerate(admitted)
     ]
-    (found,) = demand(state([*jobs, replace(running("again"), evictions=1)]))
+    (found,) = demand(state([*jobs, replace(running("again"), evictions=1)]), {})
     assert (found.waits, found.p50_minutes, found.p95_minutes) == (20, 10, 19)
 
 
 def test_queues_that_cannot_be_read_leave_the_pool_unknown() -> None:
-    (found,) = demand(replace(state([job("a")]), cluster_queues=None))
+    (found,) = demand(replace(state([job("a")]), cluster_queues=None), {})
     assert (found.flavor, found.gpus) == ("", 8)
 
 
@@ -41,4 +42,20 @@ def test_the_share_of_gpus_whose_jobs_declare_checkpoints(minutes: dict[str, str
         "kind": "Job",
         "metadata": {"namespace": "red", "name": "a", "annotations": minutes},
     }
-    assert share(jobs, [owner]) == expected and share([], [owner]) is None
+    assert share(jobs, [owner], {}) == expected and share([], [owner], {}) is None
+
+
+def test_shares_of_gpus_count_as_their_part() -> None:
+    """8 shares of a fourth are two GPUs, in the queue and beside whole GPUs."""
+    (found,) = demand(state([job("a", longest=hours(2))]), {POOL: 4})
+    assert (found.gpus, found.gpu_hours) == (2, 4)
+    owner = {
+        "kind": "Job",
+        "metadata": {
+            "namespace": "red",
+            "name": "a",
+            "annotations": {"trainstack.dev/checkpoint-minutes": "10"},
+        },
+    }
+    other = replace(running("b"), assigned={("whole", "nvidia.com/gpu"): Decimal(8)})
+    assert share([running("a"), other], [owner], {POOL: 4}) == pytest.approx(0.2)

@@ -1,0 +1,155 @@
+"""The report on capacity as tables, lines and rows of a spreadsheet."""
+
+import csv
+import datetime
+import io
+
+from trainstack.capacity.advice import line
+from trainstack.capacity.forecasts import HoursForecast
+from trainstack.capacity.periods import DAY, bounds
+from trainstack.capacity.report import CapacityReport, month
+
+PAST = (
+    "class", "month", "committed h", "held h", "utilization", "coverage", "spot", "idle h", "idle USD",
+    "USD/held h",
+)  # fmt: skip
+TEAMS = ("class", "month", "team", "guaranteed h", "held h", "share", "USD")
+PRICES = ("class", "region", "on demand", "spot", "block", "block pays above", "spot pays below", "prices of")
+AHEAD = ("class", "month", "committed h", "forecast h", "error h", "backtests")
+QUEUE = ("pool", "class", "jobs", "GPUs", "GPU-hours", "no limit", "p50 min", "p95 min", "waits")
+_NO_ROWS = ("commitments", "held_hours_by_purchase")
+"""Parts of a month with several values."""
+
+
+def past_rows(found: CapacityReport) -> list[tuple[str, ...]]:
+    """Rows of `PAST`."""
+    return [
+        (
+            one.machine,
+            one.month + ("" if one.end == bounds(one.month)[1] else " to date"),
+            _hours(one.committed_hours),
+            _hours(one.held_hours),
+            _share(one.utilization),
+            _share(one.coverage),
+            _share(one.spot_share),
+            _hours(one.idle_hours),
+            _usd(one.idle_usd),
+            _usd(one.usd_per_held_hour) if one.held_hours else "-",
+        )
+        for one in found.months
+    ]
+
+
+def team_rows(found: CapacityReport) -> list[tuple[str, ...]]:
+    """Rows of `TEAMS`, of the last month."""
+    last = max(found.past.months)
+    return [
+        (
+            one.machine,
+            one.month,
+            one.team,
+            _hours(one.guaranteed_hours),
+            _hours(one.held_hours),
+            _share(one.share),
+            _usd(one.held_usd),
+        )
+        for one in found.teams
+        if one.month == last
+    ]
+
+
+def price_rows(found: CapacityReport) -> list[tuple[str, ...]]:
+    """Rows of `PRICES`: US dollars per GPU-hour by market, and break-evens against on demand."""
+    rows: dict[tuple[str, str], tuple[str, ...]] = {}
+    for pool in found.pools:
+        known = [rate for rate in pool.rates.values() if rate]
+        block, spot = pool.break_even["block"], pool.break_even["spot"]
+        rows[pool.machine, pool.region] = (
+            pool.machine,
+            pool.region,
+            *(_usd(rate and rate.usd) for rate in map(pool.rates.get, ("on_demand", "spot", "block"))),
+            "unknown" if block is None else f"{block:.0%} use",
+            "unknown" if spot is None else f"{spot:.0%} repeated",
+            str(min(rate.date for rate in known)) if known else "-",
+        )
+    return list(rows.values())
+
+
+def ahead_rows(found: CapacityReport) -> list[tuple[str, ...]]:
+    """Rows of `AHEAD`."""
+    rows: list[tuple[str, ...]] = []
+    for one in found.ahead:
+        held = one.held
+        cells = (
+            (_hours(held.hours), f"+- {_hours(held.error)}", str(held.backtests))
+            if isinstance(held, HoursForecast)
+            else (f"{held.days} of {held.needed} days", "-", "-")
+        )
+        rows.append((one.machine, one.month, _hours(one.committed_hours), *cells))
+    return rows
+
+
+def queue_rows(found: CapacityReport) -> list[tuple[str, ...]]:
+    """Rows of `QUEUE`."""
+    machines = {pool.flavor: pool.machine for pool in found.pools}
+    return [
+        (
+            one.flavor or "unknown",
+            machines.get(one.flavor, "unknown"),
+            str(one.jobs),
+            f"{one.gpus:,.4g}",
+            _hours(one.gpu_hours),
+            str(one.without_limit),
+            "-" if one.p50_minutes is None else f"{one.p50_minutes:,.0f}",
+            "-" if one.p95_minutes is None else f"{one.p95_minutes:,.0f}",
+            str(one.waits),
+        )
+        for one in (found.live.demand if found.live else ())
+    ]
+
+
+def commitments(found: CapacityReport) -> list[str]:
+    """Each commitment with its nodes and its times."""
+    lines = []
+    for pool in found.pools:
+        if pool.nodes:
+            start, end = map(_time, (pool.period.start, pool.period.end))
+            left = f" (in {(pool.period.end - found.past.end) / DAY:,.0f} days)" if pool.period.end else ""
+            times = f", start {start}, end {end}{left}" if pool.kind == "block" else ""
+            named = f" {pool.reservation}" if pool.reservation else ""
+            lines.append(f"{pool.pool}: {pool.commitment}{named}, {pool.nodes} x {pool.machine}{times}")
+    return lines
+
+
+def advice_lines(found: CapacityReport) -> list[str]:
+    """Each advice in one line."""
+    return [line(one) for one in found.advice]
+
+
+def as_csv(found: CapacityReport) -> str:
+    """One line per month and class, with the values of the document; empty where unknown."""
+    lines = [
+        {name: value for name, value in month(one).items() if name not in _NO_ROWS} for one in found.months
+    ]
+    text = io.StringIO()
+    columns = ["month", *(name for name in lines[0] if name != "month")]
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue().rstrip("\n")
+
+
+def _time(at: datetime.datetime | None) -> str:
+    return "unknown" if at is None else f"{at:%Y-%m-%d %H:%M}"
+
+
+def _hours(amount: float) -> str:
+    return f"{amount:,.0f}"
+
+
+def _share(amount: float | None) -> str:
+    return "-" if amount is None else f"{amount:.0%}"
+
+
+def _usd(amount: float | None) -> str:
+    return "unknown" if amount is None else f"{amount:,.2f}"
