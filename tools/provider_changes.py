@@ -130,7 +130,7 @@ def main() -> None:
         if one is None or name is None:
             without.append(token)
             continue
-        if before.get(token, name) != name:
+        if before.get(token, name) != name or (options.types and name not in sources):
             continue
         found = _Facts(sources[name], one)
         kinds += found.unkind

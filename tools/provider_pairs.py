@@ -86,6 +86,7 @@ _VALUES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "engine": ("redis", "valkey", "valkey"),
         "engine_version": ("7.0", "7.1", "7.2"),
     },
+    "aws_elasticache_replication_group": {"engine_version": ("7.0", "7.1", "7.2")},
 }
 # Blocks without which a type refuses every plan.
 _BLOCKS: Mapping[str, str] = {"aws_kinesis_firehose_delivery_stream": "extended_s3_configuration"}

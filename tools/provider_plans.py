@@ -71,7 +71,8 @@ def _attribute(judge: Judge, steps: list[str], form: Any, *, optional: bool, com
         changed = next((one for one in others if one in ("update", "replace")), changed)
     seen = changed in ("update", "replace")  # else every other value is equal, for a reason of its own
     compared = form == "string" and seen and not listed and len(steps) < _DEEPEST
-    back = judge.change(steps, "b", "a") if form in ("number", "bool") else changed
+    ordered = form in ("number", "bool") or (listed and steps[-1].endswith("version"))
+    back = judge.change(steps, "b", "a") if ordered else changed
     falls, rises = (changed, back) if form == "bool" else (back, changed)
     return Attribute(
         True,

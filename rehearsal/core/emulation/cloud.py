@@ -142,7 +142,7 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties
     ) -> Diff:
         """Changed paths; those of the row's replace-only properties force a replacement."""
-        row, after = self._row(call), without_none(new)
+        after = (row := self._row(call)).stated(without_none(new))
         found = self._comparison(call, row).of(without_none(old_inputs), after, old_outputs)
         found = [one for one in found if is_programs(one.path)]
         paths = tuple(one.path for one in found)

@@ -50,7 +50,15 @@ def _shrinks(old: Any, new: Any) -> bool:
         return new < old
     if not isinstance(old, str) or not isinstance(new, str):
         return False
-    return not _holds(new, old) if "/" in new else _parts(new) < _parts(old)
+    return not _holds(new, old) if "/" in new else _older(new, old)
+
+
+def _older(one: str, other: str) -> bool:
+    """Compare versions; the rest of `6.x` is any."""
+    parts = [_parts(one), _parts(other)]
+    if one.endswith(".x") or other.endswith(".x"):
+        parts = [each[: min(map(len, parts))] for each in parts]
+    return parts[0] < parts[1]
 
 
 def _parts(version: str) -> list[int]:

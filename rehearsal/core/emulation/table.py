@@ -14,6 +14,9 @@ Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates ar
   paths that cannot be unset in place; `replace_if`: paths that depend on another property (`of`,
   `unless`: its values), and on their `change`: `lower`; of a list `not_more` items than before, `not_added`
   (one less, or another in place of one), `begins_or_ends`.
+  `in_place`: paths whose change never does, where the plans that the facts are read from have not said so.
+- `kept_empty`: lists that stay when a program gives an empty one -> the property that lets them end, for a
+  list that is left out, too.
 - `unsaved`: properties that the service does not keep while another path is empty: each preview differs.
 - `sets`: properties with lists whose order does not matter to the provider, beside those of `changes`.
 - `decided`: properties whose value another property decides: each preview differs from what is there.
@@ -67,6 +70,8 @@ class Row:
     replace_lower: tuple[str, ...] = ()
     replace_unset: tuple[str, ...] = ()
     replace_if: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    in_place: tuple[str, ...] = ()
+    kept_empty: Mapping[str, str] = field(default_factory=dict)
     refs: Mapping[str, str] = field(default_factory=dict)
     default_names: tuple[str, ...] = ()
     missing: tuple[str, str] | None = None
@@ -97,7 +102,17 @@ class Row:
     def decides(self, path: str) -> bool:
         """Return whether a column names the condition on which a change at `path` replaces the resource."""
         lower = (*self.replace_lower, *self.changes.replace_lower)
-        return path in (*lower, *self.replace_unset, *self.replace_if) or head(path) in self.replace_if
+        named = path in (*lower, *self.replace_unset, *self.replace_if) or head(path) in self.replace_if
+        return named or covers(self.in_place, path)
+
+    def stated(self, inputs: Properties) -> Properties:
+        """Inputs as the provider reads them: by `kept_empty`, an empty list is left out, or the reverse."""
+        for path, ends in self.kept_empty.items():
+            if inputs.get(ends) is True:
+                inputs = {path: [], **inputs}
+            elif inputs.get(path) == []:
+                inputs = {name: value for name, value in inputs.items() if name != path}
+        return inputs
 
     def display_name(self, properties: Properties) -> str:
         """The physical name among the properties, or an empty string."""

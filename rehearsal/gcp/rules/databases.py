@@ -27,6 +27,8 @@ _OTHERS = re.compile(
 )
 _MOST_CPUS, _LEAST_MB, _STEP_MB = 96, 3840, 256
 _LEAST_RATIO, _MOST_RATIO = 0.9 * 1024, 6.5 * 1024
+# Engine and major version: POSTGRES_15, MYSQL_8_0 (of MYSQL_8_0_36), SQLSERVER_2019 (of SQLSERVER_2019_WEB).
+_MAJOR = re.compile(r"(POSTGRES|SQLSERVER|MYSQL)_(\d+(?:(?<=MYSQL_\d)_\d+)?)")
 _VERSION = re.compile(r"(1\.\d+)(\.\d+(-gke\.\d+)?)?")
 
 
@@ -149,3 +151,24 @@ def _storage_type_stays(inputs: Properties, world: ProjectView) -> Iterator[Viol
         if kinds == {"PD_SSD", "PD_HDD"}:
             message = "Invalid request: the storage type of an instance cannot be changed"
             yield Violation(path, message, "Make another instance.", "invalid")
+
+
+@BOOK.rule_around(
+    "GCP-SQL-015",
+    _SQL,
+    source="Cloud SQL documentation, Upgrade the database major version in-place (no way back); "
+    "GaloyMoney/drua pull request 414",
+)
+def _version_goes_up(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """The major version of an instance goes up only; the provider updates it in place."""
+    before, path = world.current(_INSTANCE), "databaseVersion"
+    old, new = (_MAJOR.match(str(one.get(path))) for one in (before.inputs if before else {}, inputs))
+    if old and new and old[1] == new[1] and _numbers(new[2]) < _numbers(old[2]):
+        message = (
+            f"Invalid request: the major version of an instance does not go down, from {old[0]} to {new[0]}"
+        )
+        yield Violation(path, message, "Make another instance, and import the data.", "invalid")
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split("_")]

@@ -92,6 +92,23 @@ def _capacity(inputs: Properties) -> Iterator[Violation]:
         yield Violation("fileShares.capacityGb", problem)
 
 
+@BOOK.rule_around(
+    "GCP-FILESTORE-007",
+    _FILESTORE,
+    source="2i2c-org/infrastructure pull request 3425 (text), issue 4257 (basic tiers)",
+)
+def _basic_only_grows(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
+    """The share of a basic tier keeps its size or gets more; other tiers may get less."""
+    before, tier = world.current(_FILESTORE.removeprefix("gcp:")), str(inputs.get("tier"))
+    old, new = (block(one.get("fileShares")) for one in (before.inputs if before else {}, inputs))
+    had, wanted = old.get("capacityGb"), new.get("capacityGb")
+    if not isinstance(had, int | float) or not isinstance(wanted, int | float):
+        return
+    if wanted < had and _TIERS.get(tier, tier) in _TIERS.values():
+        message = f'capacity for file share "{new.get("name")}" may only be increased.'
+        yield Violation("fileShares.capacityGb", message, "Make another instance, and copy the files.")
+
+
 @BOOK.rule("GCP-FILESTORE-002", _FILESTORE, source=f"{_TOOLKIT}filestore/README.md (protocol)")
 def _protocol(inputs: Properties) -> Iterator[Violation]:
     """NFS 4.1 is not for the basic tiers."""

@@ -3,8 +3,44 @@
 from typing import Any
 
 Case = tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], tuple[str, ...], tuple[str, ...]]
+_SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
+_RANGES: dict[str, Any] = {"secondaryIpRanges": [{"rangeName": "pods", "ipCidrRange": "10.1.0.0/16"}]}
+_ENDS = {"sendSecondaryIpRangeIfEmpty": True}
 # Type, former inputs, what the cloud has besides, inputs, changed paths, paths that replace.
 DECIDED: dict[str, Case] = {
+    # Documentation of send_secondary_ip_range_if_empty.
+    "ranges that are empty": (_SUBNETWORK, _RANGES, {}, {"secondaryIpRanges": []}, (), ()),
+    "ranges that are left out": (_SUBNETWORK, _RANGES, {}, {}, (), ()),
+    "ranges that end": (
+        _SUBNETWORK,
+        {**_RANGES, **_ENDS},
+        {},
+        {"secondaryIpRanges": [], **_ENDS},
+        ("secondaryIpRanges[0]",),
+        (),
+    ),
+    "ranges that end where they are left out": (
+        _SUBNETWORK,
+        {**_RANGES, **_ENDS},
+        {},
+        _ENDS,
+        ("secondaryIpRanges[0]",),
+        (),
+    ),
+    "no ranges": (_SUBNETWORK, _ENDS, {}, _ENDS, (), ()),
+    # customizeDiffEngineVersionForceNewOnDowngrade, internal/service/elasticache/engine_version.go.
+    **{
+        f"version of {token}, {old} to {new}": (
+            f"aws:elasticache/{token}",
+            {"engine": "redis", "engineVersion": old},
+            {},
+            {"engine": "redis", "engineVersion": new},
+            ("engineVersion",),
+            ("engineVersion",) if older else (),
+        )
+        for token in ("cluster:Cluster", "replicationGroup:ReplicationGroup")
+        for old, new, older in (("7.0", "7.1", False), ("7.1", "7.0", True), ("6.2", "6.x", False))
+    },
     # DiskImageDiffSuppress: an image by its family, with and without its project.
     "form of an image": (
         "gcp:compute/disk:Disk",

@@ -263,6 +263,29 @@ def test_an_update_that_may_replace_says_so(drivers: dict[str, Driver]) -> None:
     assert found.replaces == () and len(google.said) == 1
 
 
+def test_an_index_of_a_table_and_a_version_of_a_cache_are_updates_for_sure(
+    drivers: dict[str, Driver],
+) -> None:
+    driver = drivers["aws"]
+    driver.said.clear()
+    table: dict[str, Any] = {"hashKey": "a", "attributes": [{"name": "a", "type": "S"}]}
+    index = {"name": "i", "hashKey": "b", "projectionType": "ALL"}
+    more = {
+        **table,
+        "attributes": [*table["attributes"], {"name": "b", "type": "S"}],
+        "globalSecondaryIndexes": [index],
+    }
+    version = {"engine": "redis", "engineVersion": "7.0"}
+    for token, one, other in (
+        ("aws:dynamodb/table:Table", table, more),
+        ("aws:dynamodb/table:Table", more, {**more, "globalSecondaryIndexes": [{**index, "rangeKey": "a"}]}),
+        ("aws:elasticache/replicationGroup:ReplicationGroup", version, {**version, "engineVersion": "7.1"}),
+    ):
+        found = driver.cloud.diff(driver.call(token, "x"), "x", one, one, other)
+        assert found.changed and found.replaces == ()
+    assert driver.said == []
+
+
 def test_a_pool_is_where_its_cluster_is(tmp_path: Path) -> None:
     """R9: `location` beside the id of a cluster elsewhere (pulumi/pulumi-gcp#1117)."""
     schemas = Schemas("gcp", CACHE)

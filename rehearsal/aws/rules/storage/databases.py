@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rehearsal.aws.rules.book import BOOK
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import number, text
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
@@ -195,6 +195,26 @@ def windows_are_apart(inputs: Properties) -> Iterator[Violation]:
             "The backup window and maintenance window must not overlap.",
             f"The maintenance window is {inputs['maintenanceWindow']}.",
             "InvalidParameterValue",
+        )
+
+
+@BOOK.rule_around(
+    "AWS-RDS-043",
+    _INSTANCE,
+    source=f"{_GUIDE}; 18F/analytics-reporter issue 1064 (storage does not get less); "
+    "hashicorp/terraform-provider-aws internal/service/rds/instance.go (DiffSuppressFunc of the storage)",
+)
+def storage_only_grows(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
+    """An instance keeps its storage or gets more; below what it has by autoscaling, the provider keeps it."""
+    before = site.current("rds/instance:Instance")
+    old = number(before.outputs.get("allocatedStorage")) if before else None
+    new, most = (number(inputs.get(name)) for name in ("allocatedStorage", "maxAllocatedStorage"))
+    if old is not None and new is not None and new < old and (most or 0) <= new:
+        yield Violation(
+            "allocatedStorage",
+            f"The storage of an instance cannot be reduced: it has {old:g} GiB, and {new:g} are requested",
+            "Make another instance, and move the data.",
+            "InvalidParameterCombination",
         )
 
 

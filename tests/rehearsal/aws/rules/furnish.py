@@ -208,6 +208,9 @@ def _others(world: World) -> None:
     capacity = {"serverlessv2ScalingConfiguration": {"minCapacity": 0.5, "maxCapacity": 1}}
     world.add("rds/cluster:Cluster", "aurora", **database, **capacity)
     world.add("rds/cluster:Cluster", "fixed", **database)
+    stored: dict[str, Any] = {"identifier": "stored", "engine": "postgres", "instanceClass": "db.t4g.micro"}
+    stored |= {"username": "root1", "password": "longenough", "allocatedStorage": 30}
+    world.add("rds/instance:Instance", "stored", **stored)
     world.add("autoscaling/group:Group", "workers", minSize=0, maxSize=2)
     world.add(
         "costexplorer/anomalyMonitor:AnomalyMonitor",

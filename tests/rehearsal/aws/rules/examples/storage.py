@@ -240,6 +240,13 @@ EXAMPLES = {
     "AWS-RDS-021": Example("rds/subnetGroup:SubnetGroup", "subnetIds", {"subnetIds": ["$a", "$other_b"]}),
     "AWS-RDS-022": Example(_INSTANCE, "engine", {"engine": "aurora-mysql"}),
     "AWS-RDS-023": Example(_INSTANCE, "engineVersion", {"engineVersion": "15.10"}, {"engineVersion": "16.6"}),
+    "AWS-RDS-043": Example(
+        "rds/instance:Instance",
+        "allocatedStorage",
+        {"allocatedStorage": 20},
+        {"allocatedStorage": 20, "maxAllocatedStorage": 100},
+        as_="stored",
+    ),
     "AWS-RDS-024": Example(
         _INSTANCE,
         "instanceClass",

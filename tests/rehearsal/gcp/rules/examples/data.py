@@ -87,6 +87,7 @@ BUCKETS: list[Made] = [
     (BUCKET, "plain", {"name": "plain", "location": "US"}),
 ]
 ZONE = "us-central1-a"
+MODES = {"networks": [{"network": "default", "modes": ["MODE_IPV4"]}]}
 
 
 def lustre(**more: Any) -> dict[str, Any]:
@@ -191,6 +192,13 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         share("ZONAL", 1024, protocol="NFS_V4_1"),
         share("BASIC_HDD", 1024, protocol="NFS_V4_1"),
         "protocol",
+    ),
+    "GCP-FILESTORE-007": (
+        FILESTORE,
+        [(FILESTORE, "subject", share("BASIC_HDD", 2048, **MODES))],
+        share("BASIC_HDD", 3072, **MODES),
+        share("BASIC_HDD", 1024, **MODES),
+        "fileShares.capacityGb",
     ),
     "GCP-FILESTORE-003": (
         FILESTORE,

@@ -87,6 +87,13 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         stored("PD_HDD"),
         "settings.diskType",
     ),
+    "GCP-SQL-015": (
+        SQL,
+        [(SQL, "subject", stored("PD_SSD"))],
+        {**stored("PD_SSD"), "databaseVersion": "POSTGRES_16"},
+        {**stored("PD_SSD"), "databaseVersion": "POSTGRES_14"},
+        "databaseVersion",
+    ),
     "GCP-SQL-012": (
         SQL,
         [],
