@@ -89,6 +89,11 @@ def lasting_tags(stack: str) -> dict[str, str]:
     return {f"{TAG_PREFIX}:stack": stack}
 
 
+def large_tags(manager: str) -> dict[str, str]:
+    """Tags of every resource of a manager and its clusters, for clouds whose budgets take one tag."""
+    return {f"{TAG_PREFIX}:large": manager}
+
+
 def changing_tags(
     *,
     profile: str,

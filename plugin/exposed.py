@@ -90,7 +90,10 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("SharedFolders", "TeamCheckpoints", "TeamClaims", "TeamVolumes"), _VOLUMES),
     "AdmissionPolicies": _SPEC,
     **dict.fromkeys(
-        ("AwsDispatcherRole", "AwsManagerLogin", "AwsPeering", "Dispatching", "Fencing", "ManagerAccess"),
+        (
+            "AwsDispatcherRole", "AwsManagerLogin", "AwsPeering", "Dispatching", "Fencing", "GcpManagerLogin",
+            "ManagerAccess",
+        ),
         _CLUSTERS,
     ),
     **dict.fromkeys(

@@ -12,7 +12,9 @@ from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.supported import pairs
 
 
-def compose(spec: StackSpec, member: ClusterMember | None = None) -> dict[str, Any]:
+def compose(  # noqa: PLR0911 - one for each pair
+    spec: StackSpec, member: ClusterMember | None = None
+) -> dict[str, Any]:
     """Declare every resource of a stack; the result is the input of `export` of its outputs.
 
     Outputs are `infra.outputs.jobs` of a `SmallLayout`, `infra.outputs.slurm` of a `SlurmLayout`,
@@ -36,15 +38,18 @@ def compose(spec: StackSpec, member: ClusterMember | None = None) -> dict[str, A
             from stacks.clouds.aws.clusters import manager_on_aws
 
             return manager_on_aws(spec, large, on)
+        case LargeLayout() as large, GcpSpec() as on:
+            from stacks.clouds.gcp.clusters import manager_on_gcp
+
+            return manager_on_gcp(spec, large, on)
         case ClusterLayout() as layout, AwsSpec() as on:
             from stacks.clouds.aws.clusters import cluster_on_aws
 
             return cluster_on_aws(spec, layout, on, member)
         case ClusterLayout() as layout, GcpSpec() as on:
-            from stacks.clouds.gcp.cluster import GcpCloud
-            from stacks.layouts.cluster import one_cluster
+            from stacks.clouds.gcp.clusters import cluster_on_gcp
 
-            return one_cluster(GcpCloud(spec, layout, on), spec, layout)
+            return cluster_on_gcp(spec, layout, on, member)
         case SlurmLayout() as system, AwsSpec() as on:
             from stacks.clouds.aws.slurm import AwsSlurm
 

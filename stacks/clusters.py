@@ -40,9 +40,12 @@ class WorkerStack:
 class ManagerLogin:
     """The manager's program, in the API server of a worker."""
 
-    subject: SubjectArgs
+    subjects: pulumi.Input[Sequence[SubjectArgs]]
+    """The program, by each of its names there."""
     fields: Mapping[str, pulumi.Input[Any]]
     """Fields of `WorkerOutputs` that the cloud of the worker knows."""
+    direct: bool = False
+    """Whether it has the manager's permissions itself (`components.kubernetes.clusters.worker`)."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ def joined(
     namespaces = [team_namespace(team.name) for team in spec.teams]
     access = ManagerAccess(
         f"{spec.name}-manager",
-        {"namespaces": namespaces, "login": login.subject},
+        {"namespaces": namespaces, "login": login.subjects, "direct": login.direct},
         cluster.after(queueing),
     )
     Fencing(

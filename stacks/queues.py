@@ -73,16 +73,9 @@ def node_pools(spec: StackSpec) -> dict[str, NodePool]:
                 pool.name: aws_pools.pool_record(pool, on, {}, region=spec.region) for pool in layout.pools
             }
         case ClusterLayout() as layout, GcpSpec() as google:
-            from stacks.clouds.gcp import pools as gcp_pools  # noqa: PLC0415 - seconds of its SDK
-            from stacks.clouds.gcp.gpu_networks import pod_networks  # noqa: PLC0415
+            from stacks.clouds.gcp.pools import pool_records  # noqa: PLC0415 - seconds of its SDK
 
-            names = pod_networks(fast_pools(layout, google), google.first_rdma_zone)
-            return {
-                pool.name: gcp_pools.pool_record(
-                    pool, google, {}, region=spec.region, networks=names.get(pool.name)
-                )
-                for pool in layout.pools
-            }
+            return pool_records(spec, layout, google)
     rule = "this profile has no queues"
     fix = "Choose profile medium or small-cluster."
     raise UserError(

@@ -2,8 +2,9 @@
 
 Kueue refuses kubeconfigs with a program (exec), a token file or an auth provider (v0.19.2
 pkg/controller/admissionchecks/multikueue/multikueuecluster.go, `validateRestConfig`), which is how clients of
-EKS and GKE log in. The pod logs in with the identity that its cloud gives it, and asks the worker for a token
-of the manager's account there.
+EKS and GKE log in. The pod logs in with the identity that its cloud gives it. On EKS it asks the worker for a
+token of the manager's account there. The DNS endpoint of GKE accepts tokens of Google alone, so Kueue gets
+that of the login itself (docs/adr/0099).
 """
 
 import base64
@@ -26,6 +27,13 @@ _PRESIGNED_S = 60
 _CLUSTER_HEADER = "x-k8s-aws-id"
 _STS = "2011-06-15"
 _SESSION = "trainstack-dispatcher"
+# The DNS endpoint asks IAM, which needs the first; without the second, the API server knows an account by its
+# number instead of its address (GKE documentation, "Authorize actions in clusters using RBAC").
+_GOOGLE_SCOPES = (
+    "https://www.googleapis.com/auth/cloud-platform",
+    "https://www.googleapis.com/auth/userinfo.email",
+)
+_IAM_CREDENTIALS = "https://iamcredentials.googleapis.com/"
 
 
 def google_token() -> str:
@@ -36,6 +44,18 @@ def google_token() -> str:
     host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
     place = f"http://{host}/computeMetadata/v1/instance/service-accounts/default/token"
     return str(json.loads(_read(place, {"Metadata-Flavor": "Google"}))["access_token"])
+
+
+def account_token(email: str, lasts_s: int) -> str:
+    """An access token of a service account that the pod's identity may use, for `lasts_s` seconds.
+
+    Raises OSError, also where it may not. As with gcloud, a variable overrides the endpoint of the API.
+    """
+    given = os.environ.get("CLOUDSDK_API_ENDPOINT_OVERRIDES_IAMCREDENTIALS") or _IAM_CREDENTIALS
+    place = f"{given.rstrip('/')}/v1/projects/-/serviceAccounts/{email}:generateAccessToken"
+    body = json.dumps({"scope": list(_GOOGLE_SCOPES), "lifetime": f"{lasts_s}s"}).encode()
+    headers = {"Authorization": f"Bearer {google_token()}", "Content-Type": "application/json"}
+    return str(json.loads(_read(place, headers, body))["accessToken"])
 
 
 def aws_token(cluster: str, region: str, role: str = "") -> str:
@@ -137,9 +157,10 @@ def _now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def _read(place: str, headers: Mapping[str, str]) -> str:
-    request = urllib.request.Request(place, headers=dict(headers))  # noqa: S310 - STS, or of the pod's own environment
-    # Services of the machine itself, and STS, which the policy of the namespace lets out: no proxy.
+def _read(place: str, headers: Mapping[str, str], body: bytes | None = None) -> str:
+    # STS, IAM Credentials, or an address of the pod's own environment.
+    request = urllib.request.Request(place, body, dict(headers))  # noqa: S310
+    # Services of the machine itself and of the cloud, which the policy of the namespace lets out: no proxy.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(request, timeout=_TIMEOUT_S) as response:
         return str(response.read().decode())

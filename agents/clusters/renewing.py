@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from agents.clusters.logins import aws_token, google_token
+from agents.clusters.logins import account_token, aws_token, google_token
 from agents.clusters.workers import Worker, WorkerApi
 from agents.shared.api_server import ApiServer, ApiServerError, say
 
@@ -19,9 +19,14 @@ _TIMEOUT_S = 30.0
 SECRETS = "kueue-system"
 
 
-def login(worker: Worker) -> str:
-    """A bearer token of this pod for a worker. Raises OSError."""
-    return aws_token(worker.cluster, worker.region, worker.role) if worker.cluster else google_token()
+def login(worker: Worker, lasts_s: int) -> str:
+    """A bearer token of this pod for a worker. Raises OSError.
+
+    `lasts_s`: its lifetime where the token is one of a service account of Google Cloud.
+    """
+    if worker.cluster:
+        return aws_token(worker.cluster, worker.region, worker.role)
+    return account_token(worker.role, lasts_s) if worker.role else google_token()
 
 
 class Renewer:
@@ -34,7 +39,7 @@ class Renewer:
         *,
         lasts_s: int = LASTS_S,
         clock: Callable[[], float] = time.monotonic,
-        token: Callable[[Worker], str] = login,
+        token: Callable[[Worker, int], str] = login,
     ) -> None:
         self._server, self._workers, self._lasts_s = server, workers, lasts_s
         self._clock, self._token = clock, token
@@ -58,13 +63,16 @@ class Renewer:
                 self._due[worker.name] = self._clock() + self._lasts_s / 2
 
     def _requested(self, worker: Worker) -> str:
+        own = self._token(worker, self._lasts_s)
+        if not worker.account:
+            return own
         place = f"/api/v1/namespaces/{worker.namespace}/serviceaccounts/{worker.account}/token"
         order = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
             "spec": {"expirationSeconds": self._lasts_s},
         }
-        made = WorkerApi(worker, self._token(worker), _TIMEOUT_S).send("POST", place, order)
+        made = WorkerApi(worker, own, _TIMEOUT_S).send("POST", place, order)
         return str(made["status"]["token"])
 
     def _write(self, worker: Worker, token: str) -> None:
@@ -82,8 +90,8 @@ class Renewer:
 
 
 def kubeconfig(server: str, authority: str, token: str) -> Mapping[str, object]:
-    """A kubeconfig that Kueue accepts: all inline."""
-    cluster = {"server": server, "certificate-authority-data": authority}
+    """A kubeconfig that Kueue accepts: all inline. Without an authority, public ones sign the certificate."""
+    cluster = {"server": server, **({"certificate-authority-data": authority} if authority else {})}
     return {
         "apiVersion": "v1",
         "kind": "Config",

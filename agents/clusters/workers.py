@@ -21,16 +21,17 @@ class Worker:
     server: str
     """Address of its API server."""
     authority: str
-    """Its authority's certificate, PEM as base64."""
+    """Its authority's certificate, PEM as base64; empty: public authorities sign that of its server."""
     namespace: str
     account: str
-    """The account of which tokens are requested."""
+    """The account of which tokens are requested; empty: the token of the login is that of Kueue, too."""
     cluster: str = ""
     """Name of the EKS cluster, whose API server accepts an identity of AWS; empty: one of Google Cloud."""
     region: str = ""
     """Region of the EKS cluster."""
     role: str = ""
-    """ARN of the role that logs in to the EKS cluster; empty: the pod's own."""
+    """Identity that logs in, an ARN of AWS or the address of a service account of Google Cloud; empty: the
+    pod's own."""
 
 
 def read(text: str) -> list[Worker]:
@@ -53,7 +54,7 @@ class WorkerApi:
         data, place = json.dumps(body).encode(), self.worker.server + path
         request = urllib.request.Request(place, data, headers, method=method)  # noqa: S310
         authority = base64.b64decode(self.worker.authority).decode()
-        context = ssl.create_default_context(cadata=authority)
+        context = ssl.create_default_context(cadata=authority or None)
         try:
             with urllib.request.urlopen(request, timeout=self.timeout_s, context=context) as response:  # noqa: S310
                 return dict(json.loads(response.read()))

@@ -8,6 +8,8 @@ from infra.naming import sanitize
 
 LONGEST_ID = 30  # characters (IAM documentation, "Create service accounts")
 Text = pulumi.Input[str]
+# Before any stack: the condition always holds.
+_ALWAYS = 'request.time > timestamp("2026-01-01T00:00:00Z")'
 
 
 def service_account(
@@ -26,11 +28,21 @@ def service_account(
     )
 
 
-def on_project(
-    component: Component, name: str, project: str, role: Text, member: Text
+def on_project(  # noqa: PLR0917 - as the others, and whose grant it is
+    component: Component, name: str, project: str, role: Text, member: Text, own: str | None = None
 ) -> gcp.projects.IAMMember:
-    """Grant a role on the project."""
-    return gcp.projects.IAMMember(name, project=project, role=role, member=member, opts=component.child())
+    """Grant a role on the project.
+
+    `own`: title of a condition that always holds. A policy has one binding for a role with a condition, and
+    each title makes another one (IAM documentation, "Allow policies", and pulumi-gcp, projects.IAMMember): so
+    stacks that grant the same role to the same member do not remove each other's grant.
+    """
+    condition = None
+    if own is not None:
+        condition = gcp.projects.IAMMemberConditionArgs(title=own, expression=_ALWAYS)
+    return gcp.projects.IAMMember(
+        name, project=project, role=role, member=member, condition=condition, opts=component.child()
+    )
 
 
 def on_folder(  # noqa: PLR0917 - a folder is named by two

@@ -24,7 +24,7 @@ from infra.stackspec.stack import StackSpec
 __all__ = ["CostEstimate", "CostItem", "UsageCost", "estimate"]
 
 
-def estimate(spec: StackSpec, on: datetime.date) -> CostEstimate:
+def estimate(spec: StackSpec, on: datetime.date) -> CostEstimate:  # noqa: PLR0911 - one for each pair
     """Price a stack as of a day, which decides whether its Kubernetes version costs extra.
 
     Raises NotImplementedError for a stack that cannot be composed either (`infra.stackspec.supported`).
@@ -41,10 +41,18 @@ def estimate(spec: StackSpec, on: datetime.date) -> CostEstimate:
         case ClusterLayout() as layout, GcpSpec() as cloud:
             return gcp.one_cluster(spec, layout, cloud, on)
         case LargeLayout() as large, AwsSpec() as cloud:
-            own = manager(spec, large)
-            assert isinstance(own.layout, ClusterLayout)
-            return _sum(spec, large, aws.manager(own, own.layout, cloud, on), on)
+            own, layout = _manager(spec, large)
+            return _sum(spec, large, aws.manager(own, layout, cloud, on), on)
+        case LargeLayout() as large, GcpSpec() as cloud:
+            own, layout = _manager(spec, large)
+            return _sum(spec, large, gcp.manager(own, layout, on), on)
     raise NotImplementedError(f"no prices for {spec.profile} on {spec.cloud}")
+
+
+def _manager(spec: StackSpec, layout: LargeLayout) -> tuple[StackSpec, ClusterLayout]:
+    own = manager(spec, layout)
+    assert isinstance(own.layout, ClusterLayout)
+    return own, own.layout
 
 
 def _sum(spec: StackSpec, layout: LargeLayout, own: CostEstimate, on: datetime.date) -> CostEstimate:

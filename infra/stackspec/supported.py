@@ -11,6 +11,7 @@ SUPPORTED: frozenset[tuple[str, str]] = frozenset(
         ("medium", "aws"),
         ("medium", "gcp"),
         ("large", "aws"),
+        ("large", "gcp"),
         ("large-slurm", "aws"),
     }
 )

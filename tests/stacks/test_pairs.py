@@ -27,8 +27,8 @@ ONS: dict[str, type[Any]] = {"aws": AwsSpec, "gcp": GcpSpec, "existing": Existin
 
 
 def test_every_supported_pair_has_a_stack_that_composes() -> None:
-    # A large stack is several Pulumi stacks (tests/stacks/composition/test_large.py).
-    assert set(FILES) | {("large", "aws")} == SUPPORTED
+    # A large stack is several Pulumi stacks (tests/stacks/composition/test_large.py, test_large_gcp.py).
+    assert set(FILES) | {("large", "aws"), ("large", "gcp")} == SUPPORTED
     for pair in sorted(FILES):
         made = composed(pair).outputs
         assert made["smoke"] if "smoke" in made and pair[0] != "small" else made["people"]

@@ -71,6 +71,9 @@ class GcpClusterArgs(TypedDict):
     """Ranges that reach the public address; empty with `dns`."""
     admins: Sequence[str]
     """IAM members that administer the cluster, the one that deploys included; at least one."""
+    own_bindings: NotRequired[str]
+    """Title of their bindings, which no other stack has (`components.gcp.iam.on_project`), for several stacks
+    of one project with the same administrators. Default: bindings without a condition."""
     maintenance: MaintenanceArgs
     """Its maintenance windows."""
     log_retention_days: int

@@ -77,7 +77,8 @@ class GcpCluster(Component):
         # Before the cluster: logs of its creation are kept, too.
         self._logs = keep_control_plane_logs(self, name, args)
         cluster = self._control_plane(args)
-        access = [self._admin(args["project"], member) for member in args["admins"]]
+        own = args.get("own_bindings")
+        access = [self._admin(args["project"], member, own) for member in args["admins"]]
         system = system_pool(
             self, name, args, cluster=cluster, account=self.node_service_account, key=self.key_id
         )
@@ -141,8 +142,8 @@ class GcpCluster(Component):
             self.child(pulumi.ResourceOptions(ignore_changes=_OF_FIRST_POOL, depends_on=[self._logs])),
         )
 
-    def _admin(self, project: str, member: str) -> gcp.projects.IAMMember:
+    def _admin(self, project: str, member: str, own: str | None) -> gcp.projects.IAMMember:
         # Independent of its place in the list: reordering must not remove access.
         digest = hashlib.sha256(member.encode()).hexdigest()[:6]
         name = f"{self._prefix}-admin-{sanitize(member.partition(':')[2], max_length=30)}-{digest}"
-        return iam.on_project(self, name, project, _ADMIN, member)
+        return iam.on_project(self, name, project, _ADMIN, member, own)

@@ -119,7 +119,7 @@ def _placement_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
     path = f"{pool}.compact"
     yield from pools.compact_problems(path, f"{pool}.purchase", args["purchase"], f"{pool}.zones", zones)
     if args["rdma"]:
-        yield from pools.rdma_compact_problems(path, f"{pool}.rdma")
+        yield from pools.rdma_compact_problems(path, f"{pool}.rdma", args["machine"])
 
 
 def _sharing_problems(args: GcpGpuPoolArgs, sharing: SharingArgs, machine: MachineType) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from components.base import Component, Options
 from components.gcp import iam
@@ -23,6 +23,9 @@ class GcpMembersArgs(TypedDict):
     """Id of the project."""
     members: Sequence[str]
     """`user:` or `group:` and an e-mail address in lower case."""
+    own_bindings: NotRequired[str]
+    """Title of bindings that no other stack has (`components.gcp.iam.on_project`), for several stacks of one
+    project with the same members. Default: bindings without a condition."""
 
 
 class GcpMembers(Component):
@@ -38,8 +41,9 @@ class GcpMembers(Component):
         super().__init__(name, opts)
         if problems := list(member_problems(f"{name}.members", args["members"])):
             raise UserError(problems)
+        own = args.get("own_bindings")
         for member in args["members"]:
-            iam.on_project(self, f"{name}-{_short(member)}", args["project"], ROLE, member)
+            iam.on_project(self, f"{name}-{_short(member)}", args["project"], ROLE, member, own)
         self.register_declared()
 
 

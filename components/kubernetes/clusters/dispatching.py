@@ -47,13 +47,16 @@ class WorkerArgs(TypedDict):
     server: str
     """Address of its API server, `https://...`."""
     authority: str
-    """Its authority's certificate: PEM as base64, as clouds return it."""
+    """Its authority's certificate: PEM as base64, as clouds return it; empty: public authorities."""
     cluster: NotRequired[str]
     """Name of the cluster in its cloud, where the login names it (`agents.clusters.renewing`)."""
     region: NotRequired[str]
     """Its region, where the login names it."""
     role: NotRequired[str]
-    """Role that logs in, where it is not the pod's own (`agents.clusters.logins`)."""
+    """Identity that logs in, where it is not the pod's own (`agents.clusters.logins`)."""
+    direct: NotRequired[bool]
+    """Whether Kueue gets the token of the login instead of one of the manager's account
+    (`components.kubernetes.clusters.worker`). Default: no."""
 
 
 class DispatchingArgs(TypedDict):
@@ -113,5 +116,10 @@ class Dispatching(Component):
 
 
 def _given(workers: Sequence[WorkerArgs]) -> str:
-    own = {"namespace": worker.NAMESPACE, "account": worker.ACCOUNT}
-    return json.dumps([{**row, **own} for row in workers])
+    return json.dumps([_worker(row) for row in workers])
+
+
+def _worker(row: WorkerArgs) -> dict[str, object]:
+    account = "" if row.get("direct") else worker.ACCOUNT
+    kept = {key: value for key, value in row.items() if key != "direct"}
+    return {**kept, "namespace": worker.NAMESPACE, "account": account}

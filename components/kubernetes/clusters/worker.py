@@ -1,7 +1,7 @@
-"""Access of the manager to a worker: an account with exactly what MultiKueue does there."""
+"""Access of the manager to a worker: exactly what MultiKueue does there, for an account or for its login."""
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 from pulumi_kubernetes import meta, rbac
@@ -37,9 +37,12 @@ class ManagerAccessArgs(TypedDict):
 
     namespaces: Sequence[str]
     """Namespaces of teams, in which the manager runs jobs."""
-    login: SubjectArgs
-    """The manager's program, as the API server knows the identity that its cloud gives to its pod. It may
-    request tokens of the account, and nothing else."""
+    login: pulumi.Input[Sequence[SubjectArgs]]
+    """The manager's program, by every name by which the API server knows the identity that its cloud gives to
+    its pod. It may request tokens of the account, and nothing else."""
+    direct: NotRequired[bool]
+    """Whether the login has the permissions itself, and no tokens of the account: for API servers that accept
+    none of their own accounts from outside. Default: no."""
 
 
 class ManagerAccess(Component):
@@ -52,10 +55,15 @@ class ManagerAccess(Component):
         super().__init__(name, opts)
         home = ProgramNamespace(NAMESPACE, ACCOUNT)
         needs = settled(name, home, self.child)
-        granted(f"{name}-watches", home, WATCHES, needs, self.child, called="trainstack-manager-watches")
+        login = pulumi.Output.from_input(args["login"]).apply(subjects)
+        direct = login if args.get("direct") else None
+        granted(
+            f"{name}-watches", home, WATCHES, needs, self.child,
+            called="trainstack-manager-watches", to=direct,
+        )  # fmt: skip
         granted(
             f"{name}-jobs", home, WRITES, needs, self.child,
-            called="trainstack-manager-jobs", namespaces=args["namespaces"],
+            called="trainstack-manager-jobs", namespaces=args["namespaces"], to=direct,
         )  # fmt: skip
         granted(
             f"{name}-lease", home,
@@ -64,8 +72,19 @@ class ManagerAccess(Component):
                 # A request to create has no name yet that a role could compare.
                 AccessRule("coordination.k8s.io", ["leases"], ["create"]),
             ),
-            needs, self.child, called="trainstack-manager-lease", namespaces=[NAMESPACE],
+            needs, self.child, called="trainstack-manager-lease", namespaces=[NAMESPACE], to=direct,
         )  # fmt: skip
+        if direct is None:
+            self._tokens(name, login, needs)
+        self.account = pulumi.Output.from_input(ACCOUNT)
+        self.register_declared()
+
+    def _tokens(
+        self,
+        name: str,
+        login: "pulumi.Output[list[rbac.v1.SubjectArgs]]",
+        needs: Sequence[pulumi.Resource],
+    ) -> None:
         renews = rbac.v1.Role(
             f"{name}-tokens",
             metadata=meta.v1.ObjectMetaArgs(name=_TOKENS, namespace=NAMESPACE),
@@ -81,8 +100,6 @@ class ManagerAccess(Component):
             f"{name}-tokens",
             metadata=meta.v1.ObjectMetaArgs(name=_TOKENS, namespace=NAMESPACE),
             role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="Role", name=_TOKENS),
-            subjects=subjects([args["login"]]),
+            subjects=login,
             opts=self.child(pulumi.ResourceOptions(depends_on=[renews])),
         )
-        self.account = pulumi.Output.from_input(ACCOUNT)
-        self.register_declared()

@@ -58,8 +58,12 @@ def granted(
     *,
     called: str,
     namespaces: Sequence[str] | None = None,
+    to: "pulumi.Output[list[rbac.v1.SubjectArgs]] | None" = None,
 ) -> list[pulumi.Resource]:
-    """A ClusterRole named `called`, bound to the account in some namespaces; None: everywhere."""
+    """A ClusterRole named `called`, bound to the account in some namespaces; None: everywhere.
+
+    `to`: other subjects, instead of the account.
+    """
     role = rbac.v1.ClusterRole(
         f"{name}-role",
         metadata=meta.v1.ObjectMetaArgs(name=called),
@@ -67,7 +71,8 @@ def granted(
         opts=child(),
     )
     refers = rbac.v1.RoleRefArgs(api_group=RBAC, kind="ClusterRole", name=called)
-    subjects = [rbac.v1.SubjectArgs(kind="ServiceAccount", name=home.account, namespace=home.namespace)]
+    account = rbac.v1.SubjectArgs(kind="ServiceAccount", name=home.account, namespace=home.namespace)
+    subjects = [account] if to is None else to
     opts = child(pulumi.ResourceOptions(depends_on=[role, *needs]))
     if namespaces is None:
         everywhere = rbac.v1.ClusterRoleBinding(

@@ -164,9 +164,16 @@ def compact_problems(path: str, kind_path: str, kind: str, zones_path: str, zone
         yield Problem(path, True, rule, fix, against=zones_path, code="compact-needs-one-zone")
 
 
-def rdma_compact_problems(path: str, rdma_path: str) -> Iterator[Problem]:
-    """Machines with GPU networks need no placement policy."""
-    rule = "machines with GPU networks are placed by their network"
+def rdma_compact_problems(path: str, rdma_path: str, machine: str) -> Iterator[Problem]:
+    """Machines with a network for RDMA need no placement policy; with GPUDirect over TCP they may have one.
+
+    Source: GoogleCloudPlatform/ai-infra-cluster-provisioning, test/pr/a3-mega
+    (use_compact_placement_policy), read 2026-11-30.
+    """
+    found = facts.machine_types.get(machine)
+    if found is not None and found.fabric in ("tcpx", "tcpxo"):
+        return
+    rule = "machines with an RDMA network are placed by their network"
     yield Problem(path, True, rule, "Leave compact out.", against=rdma_path, code="compact-with-rdma")
 
 

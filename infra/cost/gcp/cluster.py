@@ -24,6 +24,9 @@ _SECRETS: Final = 1
 _NAT_MACHINES: Final = 32
 """Number of machines behind a gateway that are billed; further ones are free."""
 
+_USES_OF_ALL: Final = (("NAT traffic", "cloud_nat_data"), ("logs", "logs_ingested"))
+"""What every cluster is billed for by use."""
+
 _MARKETS: Final[dict[str, Market]] = {
     "spot": "spot",
     "flex_start": "flex_start",
@@ -46,6 +49,22 @@ def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec, on: date
         _keys(spec.region),
     )
     return CostEstimate(tuple(item for part in parts for item in part), tuple(_uses(spec, cloud)))
+
+
+def manager(spec: StackSpec, layout: ClusterLayout, on: datetime.date) -> CostEstimate:
+    """Price the manager of several clusters, which has no pools, no storage of jobs and no tracking."""
+    parts = (
+        _system_pool(spec.region, layout),
+        _monitoring(spec.region, layout),
+        _control_plane(spec.region, layout, on),
+        _network(spec.region, layout),
+        _keys(spec.region, keys=1, secrets=0),
+    )
+    uses = [_tariff(spec.region).use(name, key) for name, key in _USES_OF_ALL]
+    uses += [UsageCost(name) for name in ("requests", "metrics", "external addresses", "data transfer")]
+    return CostEstimate(
+        tuple(item for part in parts for item in part), (*uses, UsageCost("taxes and discounts"))
+    )
 
 
 def pool_price(pool: PoolSpec, region: str) -> NodePrice | None:
@@ -144,9 +163,10 @@ def database_items(region: str, cloud: GcpSpec) -> Iterator[CostItem]:
     )
 
 
-def _keys(region: str) -> Iterator[CostItem]:
-    yield _tariff(region).item(f"KMS keys ({_KEYS})", "kms_key_version", always(_KEYS))
-    yield _tariff(region).item(f"secrets ({_SECRETS})", "secret_version", always(_SECRETS))
+def _keys(region: str, *, keys: int = _KEYS, secrets: int = _SECRETS) -> Iterator[CostItem]:
+    yield _tariff(region).item(f"KMS keys ({keys})", "kms_key_version", always(keys))
+    if secrets:
+        yield _tariff(region).item(f"secrets ({secrets})", "secret_version", always(secrets))
 
 
 def _uses(spec: StackSpec, cloud: GcpSpec) -> Iterator[UsageCost]:

@@ -78,8 +78,17 @@ def clouds(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
             yield Problem(path, one.cloud, rule, fix, "trainstack:cloud", code="cluster-on-other-cloud")
 
 
+def endpoints(spec: StackSpec, _: LargeLayout) -> Iterator[Problem]:
+    """On Google Cloud the manager reaches API servers by name: it has no address that a range could allow."""
+    if getattr(spec.on, "endpoint", None) == "ip":
+        rule = "the manager reaches API servers of clusters by their DNS names alone"
+        yield Problem(
+            "on.endpoint", "ip", rule, "Set dns, with `layout.api_access: []`.", code="endpoint-of-clusters"
+        )
+
+
 def network_ranges(_: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
-    """Networks do not overlap: that of the manager is connected to each of the others."""
+    """Networks do not overlap: that of the manager is, or can be, connected to each of the others."""
     given = [("layout.network_cidr", layout.network_cidr)]
     given += [(f"{_CLUSTERS}[{at}].network_cidr", one.network_cidr) for at, one in enumerate(layout.clusters)]
     known = [
@@ -87,7 +96,7 @@ def network_ranges(_: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
     ]
     for (first, one), (second, other) in combinations(known, 2):
         if one.overlaps(other):
-            rule = f"overlaps {one}, and the manager's network is connected to all others"
+            rule = f"overlaps {one}, and networks that overlap cannot be connected"
             fix = "Use another range, such as 10.32.0.0/16."
             yield Problem(second, str(other), rule, fix, first, code="networks-overlap")
 
@@ -129,6 +138,10 @@ def own_parts(spec: StackSpec, _: LargeLayout) -> Iterator[Problem]:
         rule = "each cluster has a tracking server of its own, and one host name is of one server"
         fix = "Set null: `trainstack open mlflow -s STACK-CLUSTER` opens that of a cluster."
         yield Problem("on.load_balancer", None, rule, fix, code="load-balancer-of-all-clusters")
+    for name in ("rapid_checkpoints", "first_rdma_zone"):
+        if (zone := getattr(spec.on, name, None)) is not None:
+            rule, fix = "a zone is of one cluster, and this holds for all", "Leave it out."
+            yield Problem(f"on.{name}", zone, rule, fix, code="zone-of-all-clusters")
 
 
 RULES: tuple[Rule, ...] = (
@@ -136,6 +149,7 @@ RULES: tuple[Rule, ...] = (
     cluster_names,
     full_names,
     clouds,
+    endpoints,
     network_ranges,
     guarantees,
     named_pools,

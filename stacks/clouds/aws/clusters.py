@@ -73,7 +73,7 @@ class AwsWorker(AwsCloud):
             self._on_aws,
         )
         return ManagerLogin(
-            subject=group(MANAGER_GROUP),
+            subjects=[group(MANAGER_GROUP)],
             fields={
                 "server": cluster.eks.endpoint,
                 "authority": cluster.eks.certificate_authority,

@@ -25,7 +25,7 @@ from infra.catalog.gcp import fabrics, facts
 from infra.catalog.gcp.deploying import apis_of
 from infra.catalog.gcp.network import nodes_by_pods
 from infra.catalog.gcp.pools import stays_idle
-from infra.naming import TAG_PREFIX, gcp_labels, lasting_tags
+from infra.naming import gcp_labels, large_tags, lasting_tags
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
@@ -57,9 +57,12 @@ class GkeCluster(Cluster):
 class GcpCloud:
     """`stacks.parts.ClusterCloud` on Google Cloud. Settings of Google Cloud are in the spec's part `on`."""
 
-    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> None:
+    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: GcpSpec, *, of: str = "") -> None:
+        """`of`: the large stack that this one is a part of."""
         self._spec, self._layout, self._on = spec, layout, on
-        tags = {**owners_tags(spec), **lasting_tags(spec.name)}
+        # Several stacks of one project have the same administrators and members.
+        self._own_bindings = spec.name if of else None
+        tags = {**owners_tags(spec), **lasting_tags(spec.name), **(large_tags(of) if of else {})}
         # Labels are changed in place, also those of nodes: templates may have all of them.
         self._labels = gcp_labels(tags)
         self._provider = gcp_provider(
@@ -156,6 +159,8 @@ class GcpCloud:
             "labels": self._labels,
             "deletion_protection": self._spec.data.protect,
         }
+        if self._own_bindings is not None:
+            args["own_bindings"] = self._own_bindings
         members = [member for team in self._spec.teams for member in team.members]
         domains = {member.rpartition("@")[2] for member in members if member.startswith("group:")}
         if domains:
@@ -271,6 +276,7 @@ class GcpCloud:
             workload_pool=cluster.gke.workload_pool,
             tiers=store.tiers,
             shared=store.checkpoints,
+            own_bindings=self._own_bindings,
             opts=self._on_gcp,
         )
 
@@ -281,20 +287,23 @@ class GcpCloud:
     def budget(self) -> pulumi.Output[str]:
         """A budget of Cloud Billing."""
         wanted = self._spec.budget
-        label = f"{TAG_PREFIX}-stack"
+        ((label, value),) = gcp_labels(self._budget_labels()).items()
         return GcpBudget(
             f"{self._spec.name}-budget",
             {
                 "project_number": self._number,
                 "billing_account": self._on.billing_account,
                 "label_key": label,
-                "label_value": self._labels[label],
+                "label_value": value,
                 "monthly_limit_usd": wanted.monthly_usd,
                 "currency": budget_currency(self._on),
                 "alert_emails": wanted.alert_emails,
             },
             self._on_gcp,
         ).budget_name
+
+    def _budget_labels(self) -> Mapping[str, str]:
+        return lasting_tags(self._spec.name)
 
     def validation(self, cluster: GkeCluster, store: GcpStore, pods: ServiceAccount) -> ValidationAccess:
         """A folder for results; with a schedule, also a topic, and e-mail on log lines."""

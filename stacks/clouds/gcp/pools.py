@@ -16,11 +16,14 @@ from infra.catalog.gcp.fabrics import making
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.gcp.pools import layers
 from infra.cost.gcp.cluster import pool_price
+from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec
-from infra.stackspec.layouts import PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.model import demanded
 from infra.stackspec.purchases import CapacityBlock, Reserved
+from infra.stackspec.rules.gcp.gpu_networks import fast_pools
 from infra.stackspec.sharing import counted
+from stacks.clouds.gcp.gpu_networks import pod_networks
 from stacks.flavors import flavor_of
 from stacks.parts import NodePool
 from stacks.sharing import sharing_args
@@ -117,6 +120,15 @@ def pool_record(
         labels=labels,
         flavor=flavor,
     )
+
+
+def pool_records(spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> dict[str, NodePool]:
+    """Records of all pools of a cluster by name, without labels of nodes."""
+    names = pod_networks(fast_pools(layout, on), on.first_rdma_zone)
+    return {
+        pool.name: pool_record(pool, on, {}, region=spec.region, networks=names.get(pool.name))
+        for pool in layout.pools
+    }
 
 
 def _gpu_offer(pool: PoolSpec, on: GcpSpec, machine: MachineType, networks: Sequence[str]) -> NodeOffer:

@@ -1,14 +1,15 @@
 """The teams of a stack on Google Cloud."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import pulumi
 
 from components.gcp.storage.tiers import ALL_TEAMS, GcpStorage
 from components.gcp.storage.volumes import bucket_source, filestore_source, lustre_source
-from components.gcp.teams.members import GcpMembers, subject
+from components.gcp.teams.members import GcpMembers, GcpMembersArgs, subject
 from components.gcp.teams.team_data import TEAMS, GcpTeamData, GcpTeamDataArgs
+from components.kubernetes.people import SubjectArgs
 from components.ordering import after
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
@@ -29,11 +30,11 @@ def teams_on_gcp(
     workload_pool: pulumi.Output[str],
     tiers: GcpStorage,
     shared: SharedFolder | None,
+    own_bindings: str | None,
     opts: pulumi.ResourceOptions,
 ) -> Mapping[str, TeamData]:
     """Members' access to the cluster, and each team's access to its own data, by team."""
-    members = sorted({member for team in spec.teams for member in team.members})
-    GcpMembers(f"{spec.name}-members", {"project": on.project, "members": members}, opts)
+    people = members_on_gcp(spec, on, own_bindings, opts)
     # IAM accepts the pods of a cluster once its identity pool exists.
     known = pulumi.Output.all(number, workload_pool).apply(lambda both: str(both[0]))
     found = {}
@@ -53,8 +54,22 @@ def teams_on_gcp(
             args["rapid_bucket"] = tiers.rapid_bucket
         # Named by folder: a renamed team with the same folder keeps these resources.
         data = GcpTeamData(f"{spec.name}-team-{team.data_folder}", args, opts)
-        found[team.name] = _data(team, data, tiers, shared)
+        found[team.name] = _data(team, data, tiers, shared, people[team.name])
     return found
+
+
+def members_on_gcp(
+    spec: StackSpec, on: GcpSpec, own_bindings: str | None, opts: pulumi.ResourceOptions
+) -> Mapping[str, Sequence[SubjectArgs]]:
+    """Members' permission to connect to clusters of the project; as subjects of an API server, by team."""
+    args: GcpMembersArgs = {
+        "project": on.project,
+        "members": sorted({member for team in spec.teams for member in team.members}),
+    }
+    if own_bindings is not None:
+        args["own_bindings"] = own_bindings
+    GcpMembers(f"{spec.name}-members", args, opts)
+    return {team.name: [subject(member) for member in team.members] for team in spec.teams}
 
 
 def _mounted(team: TeamSpec, tiers: GcpStorage) -> dict[str, pulumi.Output[str]]:
@@ -63,7 +78,13 @@ def _mounted(team: TeamSpec, tiers: GcpStorage) -> dict[str, pulumi.Output[str]]
     return {claim: tiers.team_datasets[key].bucket for claim, key in keys.items()}
 
 
-def _data(team: TeamSpec, data: GcpTeamData, tiers: GcpStorage, shared: SharedFolder | None) -> TeamData:
+def _data(
+    team: TeamSpec,
+    data: GcpTeamData,
+    tiers: GcpStorage,
+    shared: SharedFolder | None,
+    people: Sequence[SubjectArgs],
+) -> TeamData:
     below = f"{TEAMS}/{team.data_folder}"
     claims = SharedClaims()
     if shared and tiers.lustre:
@@ -79,7 +100,7 @@ def _data(team: TeamSpec, data: GcpTeamData, tiers: GcpStorage, shared: SharedFo
         checkpoint_uri=after(uri(tiers.checkpoint_bucket, f"/{below}"), [data]),
         dataset_uri=after(datasets, [data]),
         volumes=volumes,
-        people=[subject(member) for member in team.members],
+        people=people,
         folders=claims.written,
         read_folders=claims.read,
         home=below if tiers.homes else None,

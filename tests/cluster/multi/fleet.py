@@ -37,7 +37,7 @@ TEAMS: list[TeamArgs] = [
 TYPES = {"l4": "g6.2xlarge"}
 # West is cheaper: its capacity is committed.
 PRICES = {"east": 0.98, "west": 0.5}
-LOGIN = user("system:serviceaccount:default:default")
+LOGIN = [user("system:serviceaccount:default:default")]
 _RIGHTS = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 

@@ -1,5 +1,7 @@
 """Computed outputs of Google Cloud resources, for mocks."""
 
+import zlib
+
 from tests.components.graph import Computed
 
 PROJECT, NUMBER = "ml-train-prod", "123456789012"
@@ -16,6 +18,7 @@ COMPUTED: Computed = {
     "gcp:serviceaccount/account:Account": lambda args: {
         "email": f"{args.inputs['accountId']}@{PROJECT}.iam.gserviceaccount.com",
         "member": f"serviceAccount:{args.inputs['accountId']}@{PROJECT}.iam.gserviceaccount.com",
+        "uniqueId": str(10**20 + zlib.crc32(args.inputs["accountId"].encode())),
     },
     "gcp:container/cluster:Cluster": lambda args: {
         "endpoint": "34.1.2.3",

@@ -102,7 +102,8 @@ def test_queued_nodes_have_no_minimum_and_no_placement() -> None:
     assert "compact-needs-one-zone" in said(pools.compact_problems("compact", "kind", "spot", "zones", 2))
     for kind in ("reserved", "block"):
         assert "compact-with-reservation" in said(pools.compact_problems("compact", "kind", kind, "zones", 1))
-    assert "compact-with-rdma" in said(pools.rdma_compact_problems("compact", "rdma"))
+    assert "compact-with-rdma" in said(pools.rdma_compact_problems("compact", "rdma", "a3-ultragpu-8g"))
+    assert not said(pools.rdma_compact_problems("compact", "rdma", "a3-megagpu-8g"))
 
 
 def test_gpus_are_shared_in_interactive_pools() -> None:

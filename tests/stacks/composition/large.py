@@ -1,34 +1,16 @@
-"""A large stack composed against mocks: its clusters, and the manager that reads their outputs."""
+"""Large stacks composed against mocks: their clusters, and the manager that reads their outputs."""
 
-import functools
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from infra import stackspec
 from infra.outputs.cluster import StackOutputs
 from stacks import compose
 from tests.components.aws import computed as aws
-from tests.components.graph import Graph, deploy_graph
-
-STACK = "large-aws"
-CLUSTERS = ("usw2", "use1")
-PREFIX = "trainstack/"
-
-
-@functools.cache
-def worker(cluster: str) -> Graph:
-    """Everything that the stack of a cluster requests."""
-    loaded = stackspec.load_file(f"{STACK}-{cluster}")
-    return deploy_graph(lambda: compose(loaded.spec, loaded.member), aws.COMPUTED)
-
-
-def deployed() -> dict[str, Any]:
-    """The outputs of the stacks of all clusters, by stack."""
-    return {f"{STACK}-{one}": {"trainstack": _record(one)} for one in CLUSTERS}
-
-
-def _record(cluster: str) -> Mapping[str, Any]:
-    return StackOutputs.model_validate(worker(cluster).outputs).model_dump(mode="json")
+from tests.components.gcp import computed as gcp
+from tests.components.graph import Computed, Graph, deploy_graph
 
 
 def outputs_of(states: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -40,13 +22,39 @@ def outputs_of(states: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"pulumi:pulumi:readStackOutputs": answer}
 
 
-def manager(states: Mapping[str, Any]) -> Graph:
-    """Everything that the stack of the manager requests, beside clusters with these outputs."""
-    spec = stackspec.load_file(STACK).spec
-    return deploy_graph(lambda: compose(spec), aws.COMPUTED, outputs_of(states))
+@dataclass(frozen=True, eq=False)
+class Large:
+    """A shipped large stack."""
+
+    stack: str
+    clusters: tuple[str, ...]
+    computed: Computed
+
+    @cache  # noqa: B019 - two objects of the module
+    def worker(self, cluster: str) -> Graph:
+        """Everything that the stack of a cluster requests."""
+        loaded = stackspec.load_file(f"{self.stack}-{cluster}")
+        return deploy_graph(lambda: compose(loaded.spec, loaded.member), self.computed)
+
+    def deployed(self) -> dict[str, Any]:
+        """The outputs of the stacks of all clusters, by stack."""
+        return {f"{self.stack}-{one}": {"trainstack": self._record(one)} for one in self.clusters}
+
+    def _record(self, cluster: str) -> Mapping[str, Any]:
+        return StackOutputs.model_validate(self.worker(cluster).outputs).model_dump(mode="json")
+
+    def manager(self, states: Mapping[str, Any]) -> Graph:
+        """Everything that the stack of the manager requests, beside clusters with these outputs."""
+        spec = stackspec.load_file(self.stack).spec
+        return deploy_graph(lambda: compose(spec), self.computed, outputs_of(states))
+
+    @cache  # noqa: B019 - two objects of the module
+    def whole(self) -> Graph:
+        """The manager of clusters that are all deployed."""
+        return self.manager(self.deployed())
 
 
-@functools.cache
-def whole() -> Graph:
-    """The manager of clusters that are all deployed."""
-    return manager(deployed())
+AWS = Large("large-aws", ("usw2", "use1"), aws.COMPUTED)
+GOOGLE = Large("large-gcp", ("usc1", "use4"), gcp.COMPUTED)
+STACK, CLUSTERS = AWS.stack, AWS.clusters
+worker, deployed, manager, whole = AWS.worker, AWS.deployed, AWS.manager, AWS.whole

@@ -8,6 +8,7 @@ from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.several.derived import of_stack
 from trainstack.preflight.deployment import Preflight, unsupported
 from trainstack.preflight.gcp.needs import needs
 from trainstack.preflight.shortfalls import Short
@@ -36,6 +37,7 @@ def preflight_of(spec: StackSpec, further: "Mapping[str, Check] | None" = None) 
     from trainstack.preflight.gcp import IDENTITY, ask, checks_of, quotas  # noqa: PLC0415
     from trainstack.preflight.gcp.project import Project  # noqa: PLC0415
 
+    spec = of_stack(spec)
     layout, on = spec.layout, spec.on
     if not isinstance(layout, ClusterLayout | SmallLayout) or not isinstance(on, GcpSpec):
         raise unsupported(spec)

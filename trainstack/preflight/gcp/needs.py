@@ -10,11 +10,13 @@ from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.rules.gcp.gpu_networks import fast_pools
+from infra.stackspec.several.derived import of_stack
 from trainstack.preflight.aws.needs import Needs
 
 
 def needs(spec: StackSpec) -> Needs:
     """The needs by quota; resources without a known quota are left out."""
+    spec = of_stack(spec)
     layout, cloud = spec.layout, spec.on
     if not isinstance(layout, ClusterLayout) or not isinstance(cloud, GcpSpec):
         return Needs((), ())

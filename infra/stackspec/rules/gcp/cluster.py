@@ -219,7 +219,7 @@ def purchases(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[P
             compact, zones = f"on.pools.{pool.name}.compact", len(pool.zones)
             yield from pools.compact_problems(compact, f"{path}.purchase.kind", kind, f"{path}.zones", zones)
             if pool.rdma:
-                yield from pools.rdma_compact_problems(compact, f"{path}.rdma")
+                yield from pools.rdma_compact_problems(compact, f"{path}.rdma", pool.machine)
 
 
 def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:

@@ -1,0 +1,78 @@
+"""The login of the manager of several clusters to a GKE cluster: a service account (docs/adr/0099)."""
+
+from typing import TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component, Options
+from components.gcp import iam
+from components.gcp.pod_account import pod_principal
+from components.ordering import after
+from infra.naming import sanitize
+
+CONNECT = "container.clusters.connect"
+"""To pass the DNS endpoint of clusters of the project; it reads no cluster and no object in one."""
+
+
+class GcpManagerLoginArgs(TypedDict):
+    """The pods of the manager's dispatcher, and the project of both clusters."""
+
+    stack: str
+    """Name of the worker's stack, after which account and role are named."""
+    manager: str
+    """Name of the manager's stack."""
+    project: str
+    """The project of both clusters."""
+    project_number: pulumi.Input[str]
+    """Its number, once its workload pool exists: IAM accepts no pods before."""
+    namespace: str
+    """Namespace of the dispatcher."""
+    service_account: str
+    """Its service account in Kubernetes, which need not exist yet."""
+
+
+class GcpManagerLogin(Component):
+    """A service account of which the manager's dispatcher gets tokens, and nothing else does.
+
+    Its only role has one permission: to connect to clusters of the project. Role bindings of this worker
+    alone name it, so on other clusters it has no permissions. The account is of the worker, so a worker
+    exists before its manager, and outlives it; the pods of the dispatcher may use these accounts, and nothing else.
+
+    A workload pool belongs to the project: pods of the same namespace and service account in another cluster
+    of the project get the tokens, too. *Untested in a real project.*
+    """
+
+    email: pulumi.Output[str]
+    """Address of the account; dependents come after its permissions."""
+    unique_id: pulumi.Output[str]
+    """Number of the account, which no other ever has: its name in an API server for tokens without the
+    address."""
+
+    def __init__(self, name: str, args: GcpManagerLoginArgs, opts: Options = None) -> None:
+        super().__init__(name, opts)
+        stack, project = args["stack"], args["project"]
+        account = iam.service_account(
+            self,
+            f"{name}-account",
+            f"{stack}-manager",
+            f"Login of the dispatcher of {args['manager']} to {stack}",
+        )
+        role = gcp.projects.IAMCustomRole(
+            f"{name}-role",
+            role_id=sanitize(f"{stack}-manager").replace("-", "_"),
+            title=f"Connect to {stack} as its manager",
+            permissions=[CONNECT],
+            opts=self.child(),
+        )
+        pods = pulumi.Output.from_input(args["project_number"]).apply(
+            lambda number: pod_principal(project, number, args["namespace"], args["service_account"])
+        )
+        ready: list[pulumi.Resource] = [
+            iam.on_project(self, f"{name}-connects", project, role.name, account.member),
+            # Tokens of the account, and nothing else: the role may not sign in its name.
+            iam.on_account(self, f"{name}-uses", account.name, "roles/iam.workloadIdentityUser", pods),
+        ]
+        self.email = after(account.email, ready)
+        self.unique_id = after(account.unique_id, ready)
+        self.register_declared()

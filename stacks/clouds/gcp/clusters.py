@@ -1,0 +1,139 @@
+"""Several clusters on Google Cloud: the manager, and its access to workers (docs/adr/0099)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+
+from components.gcp.cluster.manager_login import GcpManagerLogin
+from components.gcp.pod_account import METADATA_SERVER, metadata_grants
+from components.kubernetes.clusters import dispatching
+from components.kubernetes.clusters.dispatching import WorkerArgs
+from components.kubernetes.people import SubjectArgs, user
+from components.kubernetes.queueing.queues import Queueing
+from components.kubernetes.tracking.pod import AgentArgs
+from infra.naming import large_tags
+from infra.stackspec import StackSpec
+from infra.stackspec.gcp.cloud import GcpSpec
+from infra.stackspec.layouts import ClusterLayout, LargeLayout
+from infra.stackspec.several.derived import ClusterMember, manager, workers
+from stacks.clouds.gcp.cluster import GcpCloud, GkeCluster
+from stacks.clouds.gcp.pools import pool_records
+from stacks.clouds.gcp.teams import members_on_gcp
+from stacks.clusters import DispatcherIdentity, ManagerLogin, WorkerStack, budget_name, joined, places
+from stacks.layouts.cluster import one_cluster
+from stacks.layouts.manager import manager_of_clusters
+from stacks.parts import NodePool
+
+
+def manager_on_gcp(spec: StackSpec, layout: LargeLayout, on: GcpSpec) -> dict[str, Any]:
+    """Declare the stack of the manager."""
+    own, specs = manager(spec, layout), workers(spec, layout)
+    known = places(specs)
+    found = [WorkerStack(specs[one.name], one, known[one.name]) for one in layout.clusters]
+    return manager_of_clusters(GcpManager(own, _pools(own), on), own, _pools(own), found)
+
+
+def cluster_on_gcp(
+    spec: StackSpec, layout: ClusterLayout, on: GcpSpec, member: ClusterMember | None
+) -> dict[str, Any]:
+    """Declare the stack of one cluster, with the access of its manager, if it has one."""
+    if member is None:
+        return one_cluster(GcpCloud(spec, layout, on), spec, layout)
+    cloud = GcpWorker(spec, layout, on, member)
+
+    def with_manager(cluster: GkeCluster, queueing: Queueing) -> Mapping[str, Any]:
+        place = joined(cloud, cluster, queueing, spec, member)
+        return {"worker": place, "budget": budget_name(member.of.name)}
+
+    return one_cluster(cloud, spec, layout, with_manager)
+
+
+class GcpWorker(GcpCloud):
+    """`stacks.clusters.WorkerCloud` on Google Cloud."""
+
+    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: GcpSpec, member: ClusterMember) -> None:
+        super().__init__(spec, layout, on, of=member.of.name)
+
+    def login(self, cluster: GkeCluster, member: ClusterMember) -> ManagerLogin:
+        """A service account of which the manager's dispatcher gets tokens; the API server knows it itself.
+
+        Tokens of accounts of the cluster do not pass its DNS endpoint.
+        """
+        # IAM accepts the pods once the identity pool exists, which is one for all clusters of the project.
+        number = pulumi.Output.all(self._number, cluster.gke.workload_pool).apply(lambda both: str(both[0]))
+        made = GcpManagerLogin(
+            f"{self._spec.name}-login",
+            {
+                "stack": self._spec.name,
+                "manager": member.of.name,
+                "project": self._on.project,
+                "project_number": number,
+                "namespace": dispatching.NAMESPACE,
+                "service_account": dispatching.NAME,
+            },
+            self._on_gcp,
+        )
+        return ManagerLogin(
+            subjects=pulumi.Output.all(made.email, made.unique_id).apply(_users),
+            direct=True,
+            fields={
+                "server": cluster.gke.endpoint,
+                "authority": cluster.gke.certificate_authority,
+                "role": made.email,
+                "network": cluster.network.network_id,
+                "route_tables": {},
+            },
+        )
+
+
+class GcpManager(GcpCloud):
+    """`stacks.clusters.ManagerCloud` on Google Cloud."""
+
+    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> None:
+        super().__init__(spec, layout, on, of=spec.name)
+
+    def disks(self, _: GkeCluster) -> None:
+        """None: GKE has a class of disks by default."""
+
+    def people(self, _: GkeCluster) -> Mapping[str, Sequence[SubjectArgs]]:
+        """Members' permission to connect to clusters of the project."""
+        return members_on_gcp(self._spec, self._on, self._own_bindings, self._on_gcp)
+
+    def agents(self) -> Sequence[AgentArgs]:
+        """The metadata server."""
+        return metadata_grants()["agents"]
+
+    def records(self, worker: StackSpec) -> Mapping[str, NodePool]:
+        """The pools of a worker, at the prices of its region."""
+        return pool_records(worker, _pools(worker), self._on)
+
+    def dispatcher(self, _: GkeCluster, workers: Sequence[WorkerStack]) -> DispatcherIdentity:
+        """The accounts of workers: their stacks let the dispatcher use them, and no network is connected."""
+        logins: list[WorkerArgs] = [
+            {
+                "name": one.cluster.name,
+                "server": one.place.server,
+                "authority": one.place.authority,
+                "role": one.place.role,
+                "direct": True,
+            }
+            for one in workers
+            if one.place is not None
+        ]
+        ports = sorted({port for _, port in METADATA_SERVER})
+        return DispatcherIdentity(identity_ports=ports, workers=logins, ready=[])
+
+    def _budget_labels(self) -> Mapping[str, str]:
+        # A budget of Cloud Billing takes one label with one value.
+        return large_tags(self._spec.name)
+
+
+def _users(names: Sequence[str]) -> list[SubjectArgs]:
+    return [user(name) for name in names]
+
+
+def _pools(worker: StackSpec) -> ClusterLayout:
+    layout = worker.layout
+    assert isinstance(layout, ClusterLayout)
+    return layout
