@@ -37,7 +37,7 @@ class GcpManagerLogin(Component):
 
     Its only role has one permission: to connect to clusters of the project. Role bindings of this worker
     alone name it, so on other clusters it has no permissions. The account is of the worker, so a worker
-    exists before its manager, and outlives it; the pods of the dispatcher may use these accounts, and nothing else.
+    exists before its manager, and outlives it; the dispatcher may use these accounts, and nothing else.
 
     A workload pool belongs to the project: pods of the same namespace and service account in another cluster
     of the project get the tokens, too. *Untested in a real project.*

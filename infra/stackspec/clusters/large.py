@@ -40,7 +40,8 @@ class LargeLayout(KubernetesLayout):
     """Several Kubernetes clusters behind one queue, for 20 and more people.
 
     The stack itself is the manager, without GPUs. `api_access`, `network_cidr` and `zones` are those of the
-    manager, and API servers of the clusters are only in private networks; the other settings hold for all.
+    manager; the other settings hold for all. API servers of the clusters are only in private networks on AWS,
+    and have only DNS names with access by IAM on Google Cloud.
     """
 
     has_cluster: ClassVar = True
