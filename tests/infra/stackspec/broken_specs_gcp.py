@@ -194,12 +194,6 @@ BROKEN: dict[str, tuple[tuple[str | int, ...], Any, str, str]] = {
         "layout.pools[0].purchase.kind",
         "flex-start-not-for-gangs",
     ),
-    "nodes with RDMA placed by a policy": (
-        ("on", "pools"),
-        {"h100": {"compact": True}},
-        "on.pools.h100.compact",
-        "compact-with-rdma",
-    ),
     "a reservation of another cloud": (
         (*_FIRST, "purchase"),
         {"kind": "reserved", "id": "cr-0123456789abcdef0"},
@@ -326,6 +320,11 @@ ACCEPTED: dict[str, dict[tuple[str | int, ...], Any]] = {
         (*_FIRST, "rdma"): False,
         (*_FIRST, "machine"): "a2-highgpu-8g",
         ("on", "pools"): {"h100": {"compact": True, "local_ssds": 8}},
+    },
+    "nodes with GPUDirect over TCP placed closely": {
+        (*_FIRST, "machine"): "a3-megagpu-8g",
+        (*_FIRST, "purchase"): {"kind": "spot"},
+        ("on", "pools"): {"h100": {"compact": True}},
     },
     "partitions": {
         ("on", "pools"): {"a100": {"sharing": {"kind": "mig", "partition": "1g.5gb"}}},

@@ -8,6 +8,7 @@ import pytest
 
 from infra import stackspec
 from infra.errors import UserError
+from infra.stackspec.document import read
 from infra.stackspec.layouts import ClusterLayout, LargeLayout
 from infra.stackspec.load import CONFIG
 from tests.infra.stackspec.stack_files import Values, problems
@@ -232,3 +233,25 @@ def test_a_cluster_of_a_broken_large_stack_is_refused_with_its_problems(folder: 
 def test_clusters_of_other_types_are_refused_without_a_traceback(large: Values, value: Any) -> None:
     layout(large)["clusters"] = value
     assert refused(large)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            {"endpoint": "ip"},
+            ("on.endpoint", "endpoint-of-clusters"),
+        ),
+        ({"rapid_checkpoints": "us-central1-a"}, ("on.rapid_checkpoints", "zone-of-all-clusters")),
+        ({"first_rdma_zone": "us-central1-a"}, ("on.first_rdma_zone", "zone-of-all-clusters")),
+    ],
+    ids=["addresses of API servers", "a bucket in a zone", "names of networks of a zone"],
+)
+def test_settings_of_google_cloud_for_one_cluster_are_refused_for_all(
+    change: Values, expected: tuple[str, str]
+) -> None:
+    content = read(CONFIG / "Pulumi.large-gcp.yaml", "f")["config"]
+    given = {name.removeprefix("trainstack:"): copy.deepcopy(value) for name, value in content.items()}
+    stackspec.load("dev", copy.deepcopy(given), "Pulumi.dev.yaml")
+    given["spec"]["on"].update(change)
+    assert expected in refused(given)

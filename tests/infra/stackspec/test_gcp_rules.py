@@ -46,6 +46,14 @@ def test_what_is_waited_for_is_not_placed_closely(gcp: Values) -> None:
     assert (problem.path, problem.against) == ("on.pools.h100.compact", "layout.pools[0].purchase.kind")
 
 
+def test_nodes_with_rdma_are_not_placed_by_a_policy(gcp: Values) -> None:
+    put(gcp, (*_FIRST, "machine"), "a3-ultragpu-8g")
+    put(gcp, (*_FIRST, "purchase"), {"kind": "spot"})
+    put(gcp, (*_FIRST, "zones"), ["us-central1-b"])
+    put(gcp, ("on", "pools"), {"h100": {"compact": True}})
+    assert ("compact-with-rdma", "on.pools.h100.compact") in [(one.code, one.path) for one in problems(gcp)]
+
+
 def test_queued_nodes_are_not_there_before(gcp: Values) -> None:
     put(gcp, (*_FIRST, "purchase"), {"kind": "queued"})
     put(gcp, (*_FIRST, "min_nodes"), 1)
