@@ -26,7 +26,7 @@ from trainstack.capacity.classes import GpuHourRate, PoolCapacity
 from trainstack.capacity.forecasts import TRAINING_DAYS, HoursForecast, TooShort
 from trainstack.capacity.history import History
 from trainstack.capacity.months import daily, forecast_of
-from trainstack.capacity.periods import bounds
+from trainstack.ledger.periods import bounds
 
 Action = Literal["buy", "let go", "move to spot", "keep", "none"]
 

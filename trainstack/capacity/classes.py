@@ -13,7 +13,7 @@ from infra.stackspec.purchases import CapacityBlock, Reserved
 from infra.stackspec.several.derived import workers
 from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
-from trainstack.capacity.periods import HOUR, TimeSpan, days
+from trainstack.ledger.periods import HOUR, TimeSpan, days
 
 MARKETS: tuple[Market, ...] = ("own", "on_demand", "spot", "block")
 

@@ -10,8 +10,8 @@ from agents.capacity_windows.verdicts import run_limits
 from agents.queued_jobs.reasons import RETRYABLE
 from agents.shared.jobs import path
 from infra.clouds.kubectl import ClusterApi
-from trainstack.capacity.periods import HOUR
 from trainstack.collect.object_lists import ListRefusedError, listed
+from trainstack.ledger.periods import HOUR
 from trainstack.queues.matching import candidates
 from trainstack.queues.state import GPU, Job, State
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
 from infra.errors import Problem, UserError
-from trainstack.capacity.periods import ALWAYS, DAY, HOUR, TimeSpan, bounds, days, following, month_of
+from trainstack.ledger.periods import ALWAYS, DAY, HOUR, TimeSpan, bounds, days, following, month_of
 
 _Hours = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _FIX = "Write it again: trainstack ledger -s STACK --month MONTH --format json > FILE."

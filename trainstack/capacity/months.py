@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from trainstack.capacity.classes import PoolCapacity
 from trainstack.capacity.forecasts import HoursForecast, TooShort, forecast
 from trainstack.capacity.history import History
-from trainstack.capacity.periods import ALWAYS, TimeSpan, bounds, following
+from trainstack.ledger.periods import ALWAYS, TimeSpan, bounds, following
 
 UNKNOWN = "(pool not in the spec)"
 """Class of hours of pools that the stack file no longer has."""

@@ -4,10 +4,11 @@ import csv
 import datetime
 import io
 
+from infra.cost.rates import Market
 from trainstack.capacity.advice import line
 from trainstack.capacity.forecasts import HoursForecast
-from trainstack.capacity.periods import DAY, bounds
 from trainstack.capacity.report import CapacityReport, month
+from trainstack.ledger.periods import DAY, bounds
 
 PAST = (
     "class", "month", "committed h", "held h", "utilization", "coverage", "spot", "idle h", "idle USD",
@@ -17,6 +18,7 @@ TEAMS = ("class", "month", "team", "guaranteed h", "held h", "share", "USD")
 PRICES = ("class", "region", "on demand", "spot", "block", "block pays above", "spot pays below", "prices of")
 AHEAD = ("class", "month", "committed h", "forecast h", "error h", "backtests")
 QUEUE = ("pool", "class", "jobs", "GPUs", "GPU-hours", "no limit", "p50 min", "p95 min", "waits")
+_MARKETS: tuple[Market, ...] = ("on_demand", "spot", "block")
 _NO_ROWS = ("commitments", "held_hours_by_purchase")
 """Parts of a month with several values."""
 
@@ -67,7 +69,7 @@ def price_rows(found: CapacityReport) -> list[tuple[str, ...]]:
         rows[pool.machine, pool.region] = (
             pool.machine,
             pool.region,
-            *(_usd(rate and rate.usd) for rate in map(pool.rates.get, ("on_demand", "spot", "block"))),
+            *(_usd(rate.usd if rate else None) for rate in map(pool.rates.__getitem__, _MARKETS)),
             "unknown" if block is None else f"{block:.0%} use",
             "unknown" if spot is None else f"{spot:.0%} repeated",
             str(min(rate.date for rate in known)) if known else "-",

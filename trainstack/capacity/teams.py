@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from trainstack.capacity.classes import PoolCapacity
 from trainstack.capacity.history import History
 from trainstack.capacity.months import UNKNOWN, by_class
-from trainstack.capacity.periods import HOUR
+from trainstack.ledger.periods import HOUR
 
 
 @dataclass(frozen=True)

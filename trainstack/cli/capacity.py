@@ -91,7 +91,7 @@ def capacity(
 
 def _last(months: int) -> list[str]:
     """The last months, the current one included."""
-    from trainstack.capacity.periods import following  # noqa: PLC0415
+    from trainstack.ledger.periods import following  # noqa: PLC0415
 
     now = f"{datetime.datetime.now(datetime.UTC):%Y-%m}"
     return [following(now, count) for count in range(1 - months, 1)]

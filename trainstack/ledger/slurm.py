@@ -11,8 +11,8 @@ from agents.gpu_ledger.price import HOUR
 from agents.gpu_ledger.row import LedgerRow, merged
 from infra.errors import Problem, UserError
 from infra.slurm import SlurmSystem
-from trainstack.capacity.periods import bounds
 from trainstack.ledger.books import Line, Month
+from trainstack.ledger.periods import bounds
 from trainstack.queues.state import GPU
 
 _FIELDS = "JobIDRaw,Account,Partition,Start,End,AllocTRES"

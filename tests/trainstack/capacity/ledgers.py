@@ -12,8 +12,8 @@ from agents.gpu_ledger.ledger import TeamBook
 from infra.clouds.kubectl import ApiResponse
 from tests.agents.gpu_ledger.workloads import DAY, GPU, POOL, said
 from trainstack.capacity.history import LedgerMonth, parsed
-from trainstack.capacity.periods import following
 from trainstack.ledger import books, forms
+from trainstack.ledger.periods import following
 
 TEAM, SPACE = "Research", "team-research"
 USD = 2.5

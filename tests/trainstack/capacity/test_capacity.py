@@ -23,7 +23,7 @@ from trainstack.capacity.forecasts import HoursForecast, TooShort, forecast, nee
 from trainstack.capacity.history import History, history, read_files
 from trainstack.capacity.months import UNKNOWN, class_months, coming, forecast_of, outlooks
 from trainstack.capacity.notes import notes
-from trainstack.capacity.periods import TimeSpan, bounds, following
+from trainstack.ledger.periods import TimeSpan, bounds, following
 
 START = datetime.datetime.fromtimestamp(BEGUN, datetime.UTC)
 DAYS = 120

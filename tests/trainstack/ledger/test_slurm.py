@@ -4,7 +4,7 @@ import pytest
 
 from infra import slurm
 from tests.slurm.systems import spec
-from trainstack.capacity.periods import bounds
+from trainstack.ledger.periods import bounds
 from trainstack.ledger.slurm import months
 
 _FIRST, _AFTER = (int(one.timestamp()) for one in bounds("2026-11"))
