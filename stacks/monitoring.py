@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from components.kubernetes.monitoring.receivers import ReceiverArgs
 from components.kubernetes.monitoring.routes import RouteArgs
+from components.kubernetes.monitoring.rules import Place
 from components.kubernetes.monitoring.scrapes import own_exporter
 from components.kubernetes.monitoring.stack import Monitoring, MonitoringArgs
 from components.kubernetes.tracking.pod import AgentArgs
@@ -25,8 +26,9 @@ def monitored(
     agents: Sequence[AgentArgs],
     image: str,
     alerting: Alerting,
+    place: Place | None = None,
 ) -> Monitoring:
-    """Declare the monitoring. No other part depends on it."""
+    """Declare the monitoring; `place` among several clusters. No other part depends on it."""
     routes: list[RouteArgs] = [
         {"name": name, "namespace": team_namespace(name), "receiver": receiver}
         for name, receiver in alerting.teams.items()
@@ -44,6 +46,8 @@ def monitored(
         "alert_log": alerting.from_log,
         "receivers": [_receiver(one) for one in wanted.receivers],
     }
+    if place is not None:
+        args["place"] = place
     if wanted.runbooks_url:
         args["runbooks_url"] = wanted.runbooks_url
     if any(pool.offer["gpus"] for pool in pools.by_name.values()):

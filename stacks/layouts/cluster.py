@@ -52,6 +52,7 @@ def one_cluster(
             agents=tracking.grants["agents"],
             image=tracking.image,
             alerting=cloud.alerting(cluster),
+            place="worker" if joined else None,
         )
     idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)

@@ -57,6 +57,7 @@ def manager_of_clusters(
             agents=cloud.agents(),
             image=image,
             alerting=alerting,
+            place="manager",
         )
     # The queue has the jobs of all clusters, so its books are the sum, and budgets are checked here alone.
     gpu_ledger(

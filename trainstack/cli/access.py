@@ -56,10 +56,12 @@ def open_service(
 
     Where MLflow has a load balancer, its address is shown instead.
     """
-    exported, rehearsal = deployed(stack, rehearse=rehearse)
     if service == "grafana":
-        open_grafana(exported, team=team, port=port or _GRAFANA_PORT, rehearsed=rehearsal is not None)
+        # The manager of several clusters has one, too.
+        of_any, rehearsed = with_cluster(stack, rehearse=rehearse)
+        open_grafana(of_any, team=team, port=port or _GRAFANA_PORT, rehearsed=rehearsed is not None)
         return
+    exported, rehearsal = deployed(stack, rehearse=rehearse)
     if rehearsal is not None:
         show_rehearsed(exported, rehearsal, team)
         return
@@ -75,7 +77,7 @@ def open_service(
             kubectl(config, [f"--namespace={service}", *forward])
 
 
-def open_grafana(exported: "StackOutputs", *, team: str, port: int, rehearsed: bool) -> None:
+def open_grafana(exported: "StackOutputs | ManagerOutputs", *, team: str, port: int, rehearsed: bool) -> None:
     """Forward a port to Grafana. Raises UserError where there is none, and for teams."""
     if team:
         fix = "Leave out --team, as an administrator of the cluster."

@@ -14,6 +14,23 @@ _FOLDER = resources.files("components.kubernetes.monitoring").joinpath("dashboar
 _COLUMNS, _STAT, _GRAPH = 24, (6, 5), (12, 8)
 _SOURCE = {"type": "prometheus", "uid": "prometheus"}  # as the chart calls it
 
+# Names of clusters, of which several or all can be chosen.
+_CLUSTER = {
+    "name": "cluster",
+    "label": "Cluster",
+    "type": "query",
+    "datasource": _SOURCE,
+    "query": {
+        "query": 'label_values(trainstack_cluster_lost{job="dispatcher"}, cluster)',
+        "refId": "cluster",
+    },
+    "refresh": 2,  # at each change of the time range
+    "sort": 1,
+    "multi": True,
+    "includeAll": True,
+    "current": {"text": ["All"], "value": ["$__all"]},
+}
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -40,11 +57,13 @@ class Dashboard:
     layer: str
     title: str
     panels: Sequence[Panel]
+    several: bool = False
+    """Of several clusters: its queries have the variable `$cluster`, names of clusters as a pattern."""
 
 
 @cache
 def dashboards() -> list[Dashboard]:
-    """All dashboards, by the name of their layer."""
+    """All dashboards, by the name of their file: of each layer, and of several clusters."""
     files = sorted(
         (file for file in _FOLDER.iterdir() if file.name.endswith(".yaml")), key=lambda file: file.name
     )
@@ -53,7 +72,9 @@ def dashboards() -> list[Dashboard]:
 
 def _read(layer: str, text: str) -> Dashboard:
     row = yaml.safe_load(text)
-    return Dashboard(layer, row["title"], [Panel(**panel) for panel in row["panels"]])
+    return Dashboard(
+        layer, row["title"], [Panel(**panel) for panel in row["panels"]], several=row.get("several", False)
+    )
 
 
 def grafana_json(dashboard: Dashboard) -> str:
@@ -67,7 +88,7 @@ def grafana_json(dashboard: Dashboard) -> str:
             "editable": False,
             "refresh": "1m",
             "time": {"from": "now-1d", "to": "now"},
-            "templating": {"list": []},
+            "templating": {"list": [_CLUSTER] if dashboard.several else []},
             "panels": _placed(dashboard.panels),
         },
         indent=1,

@@ -12,7 +12,13 @@ ALERTMANAGER_ACCOUNT = f"{FULL_NAME}-alertmanager"
 GRAFANA, GRAFANA_PORT = "grafana", 3000
 LOGIN = "grafana-login"
 """Secret with Grafana's one user: `username` and `password`."""
-PROGRAM_NAMESPACES = ("trainstack-accounting", "trainstack-idle", "trainstack-capacity", NAMESPACE)
+PROGRAM_NAMESPACES = (
+    "trainstack-accounting",
+    "trainstack-idle",
+    "trainstack-capacity",
+    "trainstack-dispatch",
+    NAMESPACE,
+)
 """Namespaces of the long-running programs that serve metrics."""
 # Pods of namespaces with this label may query Prometheus.
 QUERIES_LABEL = "trainstack.dev/queries"

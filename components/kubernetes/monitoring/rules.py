@@ -5,10 +5,10 @@ The files are rules of Prometheus with `${...}` for two things that PromQL canno
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, Final, Literal
 
 import yaml
 
@@ -17,6 +17,23 @@ from components.kubernetes.monitoring.names import NAMESPACE
 from components.runbooks import ROOT, page
 
 _RULES = resources.files("components.kubernetes.monitoring").joinpath("rules")
+Place = Literal["manager", "worker"]
+"""Place of a cluster among several behind one queue."""
+ELSEWHERE: Final[Mapping[Place, frozenset[str]]] = {
+    # It has no tracking server, whose absence is an alert.
+    "manager": frozenset({"MlflowDown"}),
+    # Copies of the manager's jobs wait, end and cost here a second time; teams hear it from the manager.
+    "worker": frozenset(
+        {
+            "QueueWaitAboveTwoHours",
+            "QueueWaitAboveTarget",
+            "HighPriorityWaitAboveTarget",
+            "JobFailureRateHigh",
+            "CostSpike",
+        }
+    ),
+}
+"""Alerts that a cluster does not raise, by its place."""
 _SLOT = re.compile(r"\$\{(\w+):([^{}|]*(?:\{[^}]*\})?)(?:\|(\w+))?\}")
 
 
@@ -78,12 +95,17 @@ def _with_page(layer: str, rule: Mapping[str, Any], runbooks: str) -> dict[str, 
     }
 
 
-def objects(runbooks: str = ROOT) -> Iterator[dict[str, Any]]:
-    """The PrometheusRules."""
+def objects(runbooks: str = ROOT, without: Collection[str] = ()) -> Iterator[dict[str, Any]]:
+    """The PrometheusRules, `without` some alerts."""
     for layer in layers():
         yield {
             "apiVersion": "monitoring.coreos.com/v1",
             "kind": "PrometheusRule",
             "metadata": {"name": f"trainstack-{layer}", "namespace": NAMESPACE},
-            "spec": {"groups": groups(layer, runbooks)},
+            "spec": {
+                "groups": [
+                    {**one, "rules": [rule for rule in one["rules"] if rule.get("alert") not in without]}
+                    for one in groups(layer, runbooks)
+                ]
+            },
         }

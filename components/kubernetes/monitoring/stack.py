@@ -61,6 +61,9 @@ class MonitoringArgs(TypedDict):
     """Address of the folder of runbook pages. Default: alerts have the paths of pages in this repository."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
+    place: NotRequired[rules.Place]
+    """Place among several clusters behind one queue: the manager has a dashboard of all of them, and no
+    tracking server; alerts about waits, failures and cost of teams are its own. Default: one cluster."""
     alert_log: NotRequired[bool]
     """Run a pod that writes alerts to its log. Default: no."""
 
@@ -94,11 +97,16 @@ class Monitoring(Component):
         defined = definitions(f"{name}-definitions", CHART, args["image"], inside, self.child)
         ready = self.child(pulumi.ResourceOptions(depends_on=[*fence, login, defined]))
         installed = release(f"{name}-{CHART}", CHART, chosen, ready, skip_crds=True)
-        self._dashboards(name, inside)
+        place = args.get("place")
+        self._dashboards(name, inside, several=place == "manager")
         if args.get("alert_log", False):
             self._alert_log(name, args["image"], fence, inside)
         after_chart = self.child(pulumi.ResourceOptions(depends_on=[installed]))
-        bodies = [*rules.objects(args.get("runbooks_url", ROOT)), *scrapes.objects(args.get("gpu_exporter"))]
+        without = rules.ELSEWHERE[place] if place else ()
+        bodies = [
+            *rules.objects(args.get("runbooks_url", ROOT), without),
+            *scrapes.objects(args.get("gpu_exporter")),
+        ]
         for body in bodies:
             called = f"{name}-{body['kind'].lower()}-{body['metadata']['name']}"
             Manifest(called, body, after_chart)
@@ -132,8 +140,10 @@ class Monitoring(Component):
         )
         return waiting_job(f"{name}-login", waits, [binding], self.child)
 
-    def _dashboards(self, name: str, inside: pulumi.ResourceOptions) -> None:
+    def _dashboards(self, name: str, inside: pulumi.ResourceOptions, *, several: bool) -> None:
         for dashboard in dashboards():
+            if dashboard.several and not several:
+                continue
             core.v1.ConfigMap(
                 f"{name}-dashboard-{dashboard.layer}",
                 metadata=meta.v1.ObjectMetaArgs(

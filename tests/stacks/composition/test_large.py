@@ -102,6 +102,36 @@ def test_the_login_of_a_worker_may_request_tokens_of_the_managers_account_alone(
         assert [one["metadata"]["name"] for one in bound] == ["manager-tokens"]
 
 
+def _alerts(graph: Any) -> set[str]:
+    """Names of the alerts of a stack."""
+    found = graph.all("monitoring.coreos.com/v1:PrometheusRule").values()
+    rules = [rule for one in found for group in one["spec"]["groups"] for rule in group["rules"]]
+    return {rule["alert"] for rule in rules if "alert" in rule}
+
+
+def test_alerts_of_teams_come_from_the_manager_alone_and_none_about_what_it_does_not_have() -> None:
+    teams = {"QueueWaitAboveTarget", "QueueWaitAboveTwoHours", "HighPriorityWaitAboveTarget"}
+    teams |= {"JobFailureRateHigh", "CostSpike"}
+    assert teams | {"ClusterLost", "DispatcherDown", "KueueDown"} <= _alerts(whole())
+    assert "MlflowDown" not in _alerts(whole())
+    for cluster in CLUSTERS:
+        found = _alerts(worker(cluster))
+        assert not found & teams and {"MlflowDown", "KueueDown", "GpuLost", "GpuXidError"} <= found
+
+
+def test_the_manager_has_one_view_of_all_clusters_and_reads_its_dispatcher() -> None:
+    def dashboards(graph: Any) -> set[str]:
+        found = graph.all("ConfigMap").values()
+        return {one["metadata"]["name"] for one in found if "grafana_dashboard" in str(one["metadata"])}
+
+    assert "dashboard-clusters" in dashboards(whole())
+    assert not any("dashboard-clusters" in dashboards(worker(cluster)) for cluster in CLUSTERS)
+    program = whole().find("apps/v1:Deployment", "-dispatching-program")
+    monitor = whole().find("monitoring.coreos.com/v1:PodMonitor", "-programs")
+    assert program["metadata"]["namespace"] in monitor["spec"]["namespaceSelector"]["matchNames"]
+    assert monitor["spec"]["selector"]["matchLabels"] == {"app.kubernetes.io/part-of": "trainstack"}
+
+
 def test_a_worker_ends_the_jobs_of_a_manager_that_is_away() -> None:
     for cluster in CLUSTERS:
         graph = worker(cluster)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from components.kubernetes.monitoring import names as places
 from infra.errors import UserError
 from infra.outputs.cluster import ServiceAddress, StackOutputs, TeamOutputs
+from infra.outputs.manager import ManagerOutputs
 from trainstack.cli import access
 from trainstack.cli.app import app
 
@@ -23,6 +24,11 @@ EXPORTED = StackOutputs(
     checkpoint_uri="s3://c", dataset_uri="s3://d", artifact_uri="s3://a", pools=("a100",),
     teams=(TeamOutputs(name="Vision Lab", namespace="team-vision-lab", queue="default"),),
     budget="dev-budget-monthly", smoke=(),
+)  # fmt: skip
+MANAGER = ManagerOutputs(
+    stack="dev", cloud="aws", region="us-east-1", profile="large", owner="a@example.com", cost_center="c",
+    cluster_name="dev", kubeconfig=json.dumps(CONFIG), clusters={"east": "dev-east"}, connected=("east",),
+    pools=("east-a100",), teams=EXPORTED.teams, budget="dev-budget-monthly",
 )  # fmt: skip
 SECRET = {"data": {key: base64.b64encode(text.encode()).decode() for key, text in (
     ("MLFLOW_TRACKING_USERNAME", "team-vision-lab"), ("MLFLOW_TRACKING_PASSWORD", "s3cret-word"),
@@ -114,9 +120,11 @@ def test_a_login_without_access_is_refused_with_the_reason(calls: Path) -> None:
     assert "secrets is forbidden" in done.exception.problems[0].rule
 
 
+@pytest.mark.parametrize("exported", [EXPORTED, MANAGER], ids=["a cluster", "a manager of clusters"])
 def test_grafana_is_opened_with_the_login_of_its_one_user(
-    calls: Path, monkeypatch: pytest.MonkeyPatch
+    exported: StackOutputs | ManagerOutputs, calls: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(access, "with_cluster", lambda *_, **__: (exported, None))
     login = {key: base64.b64encode(b"admin").decode() for key in ("username", "password")}
     (calls.parent / "secret.json").write_text(json.dumps({"data": login}))
     monkeypatch.setattr(access, "on_terminal", lambda: True)

@@ -17,8 +17,10 @@ _POD = f'{_TEAM}, pod="train-0"'
 _GPU = f'{_POD}, container="main", gpu="0", UUID="GPU-1", node="n1"'
 _QUEUE = 'cluster_queue="team-vision", replica_role="leader"'
 _QUOTA = f'cohort="trainstack", flavor="a100", resource="nvidia.com/gpu", {_QUEUE}'
+_OF_CLUSTER = f'cohort="trainstack", flavor="usw2-h100", resource="nvidia.com/gpu", {_QUEUE}'
 _CLAIM = f'{_TEAM}, persistentvolumeclaim="home", node="n1"'
 _COST = 'team="team-vision", project="none", pool="a100"'
+_COST_THERE = 'team="team-vision", project="none", pool="usw2-h100"'
 _WORKLOAD = f'{_TEAM}, queue="default", active="true"'
 
 # Value at the beginning, and what a minute adds to it.
@@ -51,6 +53,9 @@ GAUGES = {
     'node_filesystem_size_bytes{instance="10.0.0.1:9100", mountpoint="/", fstype="xfs"}': 1e11,
     'container_memory_working_set_bytes{namespace="monitoring", pod="a-0", container="a"}': 9e8,
     "prometheus_tsdb_head_series": 61000,
+    'trainstack_cluster_lost{cluster="usw2"}': 0,
+    f"kueue_cluster_queue_resource_usage{{{_OF_CLUSTER}}}": 8,
+    f"kueue_cluster_queue_nominal_quota{{{_OF_CLUSTER}}}": 16,
     'trainstack_budget_used_ratio{team="team-vision"}': 0.62,
 }
 _RDMA = 'instance="10.0.0.1:9100", device="rdmap16s27", port="1"'
@@ -65,6 +70,8 @@ COUNTERS = {
     'alertmanager_notifications_total{integration="sns"}': 0.1,
     'alertmanager_notifications_failed_total{integration="sns", reason="other"}': 0.01,
     f"trainstack_gpu_cost_usd_total{{{_COST}}}": 2.9,
+    f"trainstack_gpu_cost_usd_total{{{_COST_THERE}}}": 2.9,
+    f'trainstack_gpu_hours_total{{{_COST_THERE}, state="held"}}': 0.13,
     f'trainstack_gpu_hours_total{{{_COST}, state="held"}}': 0.13,
 }
 HISTOGRAMS = {

@@ -30,6 +30,7 @@ JOBS = {
     "trainstack_idle_": "idle",
     "trainstack_checkpoint_": "idle",
     "trainstack_rdma_": "node-exporter",
+    "trainstack_cluster_": "dispatcher",
     "trainstack_": "gpu-ledger",
 }
 PLATFORM = {

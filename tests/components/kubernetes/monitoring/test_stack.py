@@ -9,6 +9,7 @@ import pytest
 
 from components.kubernetes.accounting import gpu_ledger
 from components.kubernetes.capacity import capacity_windows
+from components.kubernetes.clusters import dispatching
 from components.kubernetes.idle import idle_gpus
 from components.kubernetes.monitoring import names as places
 from components.kubernetes.monitoring.chart_values import values
@@ -156,7 +157,8 @@ def test_gpus_are_read_where_there_are_some_from_the_exporter_that_is_there(made
 
 def test_no_pod_or_object_of_a_team_adds_metrics_rules_or_receivers(made: Graph) -> None:
     """A team's pod may carry any label; monitors in its namespace are not read."""
-    programs = {gpu_ledger.NAMESPACE, idle_gpus.NAMESPACE, capacity_windows.NAMESPACE, places.NAMESPACE}
+    homes = (gpu_ledger, idle_gpus, capacity_windows, dispatching)
+    programs = {places.NAMESPACE, *(one.NAMESPACE for one in homes)}
     read = {"kueue-system", "jobset-system", "kubeflow-system", "kube-system"}
     for kind in ("PodMonitor", "ServiceMonitor"):
         for name, body in made.all(kind).items():
