@@ -29,7 +29,14 @@ class ManagerOutputs(BaseModel):
     clusters: dict[str, str]
     """Stack of each cluster that runs jobs, by its name."""
     connected: tuple[str, ...]
-    """Clusters that the manager logs in to: all after a deployment of all."""
+    """Clusters that the manager logs in to: all after a deployment of all, but those that are open to ranges
+    of the internet."""
+
+    @property
+    def away(self) -> tuple[str, ...]:
+        """Clusters that get no jobs."""
+        return tuple(name for name in self.clusters if name not in self.connected)
+
     pools: tuple[str, ...]
     """Pools of all clusters, by their full names."""
     teams: tuple[TeamOutputs, ...]

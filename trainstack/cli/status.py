@@ -26,6 +26,7 @@ def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = F
     from trainstack.cli.operations.job_summary import status_fields  # noqa: PLC0415
     from trainstack.cli.operations.results import by_nodes  # noqa: PLC0415
     from trainstack.cli.operations.session import open_session  # noqa: PLC0415
+    from trainstack.cli.operations.summary import clusters_of_manager  # noqa: PLC0415
     from trainstack.cli.slurm.system import fields as slurm_fields  # noqa: PLC0415
 
     session = open_session(stack, rehearse=rehearse)
@@ -65,7 +66,7 @@ def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = F
     elif exported:
         rows += _cluster(exported)
     elif manager:
-        rows += [("manager", manager.cluster_name), ("clusters", ", ".join(manager.connected))]
+        rows += [("manager", manager.cluster_name), ("clusters", clusters_of_manager(manager))]
     elif resources:
         rows.append(("stack", f"{stack}: no `up` has finished; {len(resources)} resources exist"))
     else:

@@ -7,7 +7,7 @@ from components.kubernetes.people import SubjectArgs, asked_by
 from components.kubernetes.queueing import exposure, given, kueue_fields, node_access, own_pod, room, stopping
 from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.policy import Body, Policy, rule
-from components.kubernetes.queueing.quotas import GPU, FlavorArgs
+from components.kubernetes.queueing.quotas import GPU, FlavorArgs, of_a_pod
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE, SAMPLES_QUEUE
 from infra.naming import flavor_name
 
@@ -84,11 +84,12 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> Policy:
 
     Kueue counts quota: it would admit eight GPUs of one pod to eight nodes with one each, where the pod never
     runs, and block them until it evicts the job, again and again. Where a queue has nodes of several sizes,
-    only requests above the largest are rejected.
+    only requests above the largest are rejected, and others get the pools that are large enough
+    (`defaults.pools`).
     """
-    shared = max((_of_a_pod(each) for each in flavors if not each.get("own_queue")), default=0)
+    shared = max((of_a_pod(each) for each in flavors if not each.get("own_queue")), default=0)
     most = {DEFAULT_QUEUE: shared, SAMPLES_QUEUE: shared}
-    most |= {flavor_name(each["name"]): _of_a_pod(each) for each in flavors if each.get("own_queue")}
+    most |= {flavor_name(each["name"]): of_a_pod(each) for each in flavors if each.get("own_queue")}
     gpus = f"int(string(one.?resources.?limits[?'{GPU}'].orValue('0')))"
     sidecar = "one.?restartPolicy.orValue('') == 'Always'"
     inits, limit = "pod.?initContainers.orValue([])", "variables.most[variables.queue]"
@@ -111,10 +112,6 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> Policy:
         "pods": _PODS.strip(),
     }
     return Policy(FITS, _queued_kinds(), [refusal], variables)
-
-
-def _of_a_pod(flavor: FlavorArgs) -> int:
-    return min(flavor["gpus"], flavor.get("gpus_per_pod", flavor["gpus"]))
 
 
 def _queued_kinds() -> list[Body]:

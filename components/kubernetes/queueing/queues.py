@@ -19,7 +19,7 @@ from components.kubernetes.queueing import kueue, kueue_values, node_access
 from components.kubernetes.queueing.admission import policies
 from components.kubernetes.queueing.checks import connections, sent
 from components.kubernetes.queueing.controller import controller
-from components.kubernetes.queueing.defaults import mutations
+from components.kubernetes.queueing.defaults.fields import mutations
 from components.kubernetes.queueing.quota_rules import check
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL, members, onlookers, tenant_namespace

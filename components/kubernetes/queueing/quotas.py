@@ -90,6 +90,11 @@ class Allotment:
     """Guaranteed to no team and lent to all: the remainder of weights and whole devices."""
 
 
+def of_a_pod(flavor: FlavorArgs) -> int:
+    """Most GPUs that one pod gets on a node of the flavor."""
+    return min(flavor["gpus"], flavor.get("gpus_per_pod", flavor["gpus"]))
+
+
 def per_node(flavor: FlavorArgs) -> Resources:
     """Resources of one node of the flavor, sidecars included: a queue counts these too."""
     cpu, memory_gib = beside(flavor)

@@ -28,6 +28,11 @@ class ClusterSpec(Model):
     zones: Annotated[tuple[str, ...], Field(min_length=1)]
     """Zones of the region that its network spans."""
 
+    api_access: tuple[str, ...] = ()
+    """IPv4 ranges that reach its API server from the internet, as that of the machine with its first `up`.
+    The manager does not reach it while there are some: its network then gets the public address of the name,
+    which these ranges do not contain. Remove them once you reach the manager's network."""
+
     shared_fs: SharedFileSystemSpec | None = None
     """Shared file system of the cluster, instead of `data.shared_fs`; null: jobs use the object store."""
 
@@ -40,8 +45,8 @@ class LargeLayout(KubernetesLayout):
     """Several Kubernetes clusters behind one queue, for 20 and more people.
 
     The stack itself is the manager, without GPUs. `api_access`, `network_cidr` and `zones` are those of the
-    manager; the other settings hold for all. API servers of the clusters are only in private networks on AWS,
-    and have only DNS names with access by IAM on Google Cloud.
+    manager; the other settings hold for all. API servers of the clusters are only in private networks on AWS
+    without an `api_access` of their own, and have only DNS names with access by IAM on Google Cloud.
     """
 
     has_cluster: ClassVar = True

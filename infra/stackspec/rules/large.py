@@ -20,7 +20,7 @@ OfCluster = Callable[[StackSpec], list[Problem]]
 _CLUSTERS = "layout.clusters"
 _OF_ALL = (*core.RULES, *checkpoints.RULES)
 _OF_MANAGER = re.compile(r"^(trainstack:region|layout\.(?!pools))")
-_OWN = re.compile(r"^layout\.(pools|zones|network_cidr)(?=[.\[]|$)")
+_OWN = re.compile(r"^layout\.(pools|zones|network_cidr|api_access)(?=[.\[]|$)")
 
 
 def scheduler(_: StackSpec, layout: LargeLayout) -> Iterator[Problem]:

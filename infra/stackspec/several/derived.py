@@ -82,8 +82,7 @@ def worker_tree(tree: Node, cluster: str) -> Branch:
         "profile": Leaf(PROFILE, here),
         "network_cidr": own["network_cidr"],
         "zones": own["zones"],
-        # A name on the internet would resolve to a public address, also for the manager's private network.
-        "api_access": Leaf([], here),
+        "api_access": own.get("api_access", Leaf([], here)),
         "pools": _pools(cluster, own["pools"]),
     }
     data = {**_children(spec["data"]), "shared_fs": own.get("shared_fs", Leaf(None, here))}

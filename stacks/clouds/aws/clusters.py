@@ -147,6 +147,10 @@ class AwsManager(AwsCloud):
                     self._on_aws,
                 )
             )
+            if one.cluster.api_access:
+                # In the manager's network its name has a public address, as EKS answers outside the VPC of a
+                # cluster, and the ranges do not contain the addresses of the manager's NAT gateways.
+                continue
             logins.append(
                 {
                     "name": one.cluster.name,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from agents.shared.kueue import DEADLINE_LABEL
-from components.kubernetes.queueing import job_limits
+from components.kubernetes.queueing.defaults import job_limits
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 from components.kubernetes.queueing.quotas import GPU, TeamArgs
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from components.kubernetes.accelerators import POOL_LABEL
-from components.kubernetes.queueing import defaults
+from components.kubernetes.queueing.defaults import fields as defaults
 from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.quotas import GPU, TeamArgs
 from components.kubernetes.queueing.stopping import UNSUPPORTED

@@ -1,18 +1,23 @@
 """Nodes of jobs: none with GPUs for a job without, the cheapest that fits, spot before on-demand."""
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs, TeamArgs
+from components.kubernetes.training.trainer import runtimes
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
-from tests.cluster.queues.lab import flavor, machines, queues
+from tests.cluster.queues.lab import IMAGE, flavor, machines, queues
 from tests.cluster.waiting import eventually
 
 TEAM: list[TeamArgs] = [{"name": "Applied ML", "weight": 1, "gpus": {"l4": 4, "a100": 0}}]
 RESEARCH: list[TeamArgs] = [{"name": "Research", "weight": 1, "gpus": {"l4": 2, "a100": 8}}, *TEAM]
+OURS = "trainstack.dev/tolerations"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 # The pools of dev-aws and their prices, in the order of its file.
 A100 = flavor("a100", "p4d.24xlarge", 4, usd_per_hour=32.77)
 L4 = flavor("l4", "g6.2xlarge", 8, usd_per_hour=0.39)
@@ -54,6 +59,46 @@ def test_a_job_with_one_gpu_takes_the_cheapest_flavor_that_fits(api: KubernetesA
             assert lab.flavor(f"tune-{index}") == "l4"
         lab.submit("Research", "train", gpus=8)
         assert lab.flavor("train") == "a100"
+
+
+def test_a_job_gets_a_pool_with_machines_that_are_large_enough(api: KubernetesApi) -> None:
+    """Quota for eight L4 is free, and cheaper, but no machine has two."""
+    teams: list[TeamArgs] = [{"name": "Research", "weight": 1, "gpus": {"l4": 8, "a100": 24}}]
+    with machines(api, [A100, L4], MACHINES), queues(api, [A100, L4], teams) as lab:
+        namespace = lab.namespaces["Research"]
+
+        def pools(of: Object) -> list[str]:
+            terms = of["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+            return terms[0]["matchExpressions"][0]["values"]
+
+        def template(name: str, gpus: int = 2, **pod: Any) -> Object:
+            made = api.create(plain_job(namespace, name, gpus, **pod), dry_run=True)
+            return made["spec"]["template"]["spec"]
+
+        eventually(lambda: "affinity" in template("probe"), "the policy holds")
+        lab.submit("Research", "train", gpus=8)
+        assert lab.flavor("train") == "a100"
+        lab.submit("Research", "evaluate", gpus=1)
+        assert lab.flavor("evaluate") == "l4"
+        lab.submit("Research", "prepare-much", gpus=1, cpu="40")
+        assert lab.flavor("prepare-much") == "a100"
+        near = {"podAntiAffinity": {}}
+        assert pools(template("near", affinity=near)) == ["a100"]
+        own: Object = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [
+            {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["us-east-1a"]}
+        ]}]}}}  # fmt: skip
+        assert template("own", affinity=own)["affinity"] == own
+        assert "affinity" not in template("chosen", nodeSelector={"trainstack.dev/pool": "a100"})
+        assert "affinity" not in template("small", gpus=1)
+        made = api.create(jobset(namespace, 8), dry_run=True)["spec"]["replicatedJobs"][0]
+        assert pools(made["template"]["spec"]["template"]["spec"]) == ["a100"]
+        with any_runtime(api):
+            for gpus, expected in ((8, ["a100"]), (1, None)):
+                made = api.create(train_job(namespace, gpus), dry_run=True)
+                (patch,) = [one for one in made["spec"]["runtimePatches"] if one["manager"] == OURS]
+                (job,) = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+                pod = job["template"]["spec"]["template"]["spec"]
+                assert (pools(pod) if "affinity" in pod else None) == expected
 
 
 def test_an_expensive_pool_is_reached_only_through_its_queue(api: KubernetesApi) -> None:
@@ -113,6 +158,28 @@ def test_a_pod_with_more_gpus_than_a_machine_of_its_queue_is_refused(api: Kubern
         api.create(jobset(namespace, 1), dry_run=True)
         with pytest.raises(ApiError, match=r"(?i)runtime"):  # there is none; each webhook has its words
             api.create(train_job(namespace, 1), dry_run=True)
+
+
+@contextmanager
+def any_runtime(api: KubernetesApi) -> Iterator[None]:
+    """The runtime of TrainJobs that declare their resources; tests after it expect none."""
+    bodies = list(runtimes({}, IMAGE))
+    try:
+        for body in bodies:
+            api.apply(body)
+        yield
+    finally:
+        for body in bodies:
+            api.delete(body["apiVersion"], body["kind"], body["metadata"]["name"])
+
+
+def plain_job(namespace: str, name: str, gpus: int, **pod: Any) -> Object:
+    container = {"name": "main", "image": "example.com/none:1", "resources": {"limits": {GPU: gpus}}}
+    spec = {"restartPolicy": "Never", "containers": [container], **pod}
+    return {
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": namespace},
+        "spec": {"template": {"spec": spec}},
+    }  # fmt: skip
 
 
 def first(gpus: int) -> Object:

@@ -11,6 +11,7 @@ from infra.errors import UserError
 from infra.stackspec.document import read
 from infra.stackspec.layouts import ClusterLayout, LargeLayout
 from infra.stackspec.load import CONFIG
+from infra.stackspec.several.derived import workers
 from tests.infra.stackspec.stack_files import Values, problems
 
 RANGES = {"usw2": "10.32.0.0/16", "use1": "10.48.0.0/16"}
@@ -161,6 +162,18 @@ def test_what_is_wrong_in_all_clusters_is_reported_once(large: Values) -> None:
 def test_an_unknown_region_of_a_cluster_is_refused(large: Values) -> None:
     layout(large)["clusters"][0]["region"] = "us-west-9"
     assert ("layout.clusters[0].region", "unknown-region") in refused(large)
+
+
+def test_ranges_of_a_cluster_are_its_own_and_none_by_default(large: Values) -> None:
+    layout(large)["api_access"] = ["198.51.100.0/24"]
+    layout(large)["clusters"][0]["api_access"] = ["203.0.113.7/32"]
+    spec = stackspec.load("dev", large, "Pulumi.dev.yaml").spec
+    assert isinstance(spec.layout, LargeLayout)
+    opened = [one.layout.api_access for one in workers(spec, spec.layout).values()]
+    assert opened == [("203.0.113.7/32",), ()]
+    layout(large)["clusters"][0]["api_access"] = ["0.0.0.0/0"]
+    ((path, _),) = refused(large)
+    assert path == "layout.clusters[0].api_access[0]"
 
 
 def test_the_other_cloud_and_the_other_scheduler_are_refused(large: Values) -> None:

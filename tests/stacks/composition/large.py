@@ -7,6 +7,8 @@ from typing import Any
 
 from infra import stackspec
 from infra.outputs.cluster import StackOutputs
+from infra.stackspec import StackSpec
+from infra.stackspec.several.derived import ClusterMember
 from stacks import compose
 from tests.components.aws import computed as aws
 from tests.components.gcp import computed as gcp
@@ -22,6 +24,11 @@ def outputs_of(states: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"pulumi:pulumi:readStackOutputs": answer}
 
 
+def exported(cluster: Graph) -> dict[str, Any]:
+    """The outputs of the stack of a cluster."""
+    return {"trainstack": StackOutputs.model_validate(cluster.outputs).model_dump(mode="json")}
+
+
 @dataclass(frozen=True, eq=False)
 class Large:
     """A shipped large stack."""
@@ -34,18 +41,20 @@ class Large:
     def worker(self, cluster: str) -> Graph:
         """Everything that the stack of a cluster requests."""
         loaded = stackspec.load_file(f"{self.stack}-{cluster}")
-        return deploy_graph(lambda: compose(loaded.spec, loaded.member), self.computed)
+        assert loaded.member
+        return self.of_member(loaded.spec, loaded.member)
+
+    def of_member(self, spec: StackSpec, member: ClusterMember) -> Graph:
+        """Everything that the stack of a cluster with this spec requests."""
+        return deploy_graph(lambda: compose(spec, member), self.computed)
 
     def deployed(self) -> dict[str, Any]:
         """The outputs of the stacks of all clusters, by stack."""
-        return {f"{self.stack}-{one}": {"trainstack": self._record(one)} for one in self.clusters}
+        return {f"{self.stack}-{one}": exported(self.worker(one)) for one in self.clusters}
 
-    def _record(self, cluster: str) -> Mapping[str, Any]:
-        return StackOutputs.model_validate(self.worker(cluster).outputs).model_dump(mode="json")
-
-    def manager(self, states: Mapping[str, Any]) -> Graph:
+    def manager(self, states: Mapping[str, Any], of: StackSpec | None = None) -> Graph:
         """Everything that the stack of the manager requests, beside clusters with these outputs."""
-        spec = stackspec.load_file(self.stack).spec
+        spec = of or stackspec.load_file(self.stack).spec
         return deploy_graph(lambda: compose(spec), self.computed, outputs_of(states))
 
     @cache  # noqa: B019 - two objects of the module
@@ -58,3 +67,4 @@ AWS = Large("large-aws", ("usw2", "use1"), aws.COMPUTED)
 GOOGLE = Large("large-gcp", ("usc1", "use4"), gcp.COMPUTED)
 STACK, CLUSTERS = AWS.stack, AWS.clusters
 worker, deployed, manager, whole = AWS.worker, AWS.deployed, AWS.manager, AWS.whole
+of_member = AWS.of_member

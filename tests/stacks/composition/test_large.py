@@ -12,14 +12,24 @@ from agents.clusters.workers import read
 from infra import stackspec
 from infra.errors import UserError
 from infra.outputs.cluster import WorkerOutputs
+from infra.outputs.manager import ManagerOutputs
 from infra.stackspec.layouts import LargeLayout
-from infra.stackspec.several.derived import digest, workers
+from infra.stackspec.several.derived import ClusterMember, digest, workers
 from policies.resource import Resource
 from policies.rules import CATALOG
 from stacks.queues import node_pools
 from tests.policies.mutants.mutation import fates
 from tests.stacks.composition import judged
-from tests.stacks.composition.large import CLUSTERS, STACK, deployed, manager, whole, worker
+from tests.stacks.composition.large import (
+    CLUSTERS,
+    STACK,
+    deployed,
+    exported,
+    manager,
+    of_member,
+    whole,
+    worker,
+)
 
 
 def kueue(kind: str) -> dict[str, Any]:
@@ -181,6 +191,25 @@ def test_no_api_server_of_a_worker_is_on_the_internet() -> None:
         network = worker(cluster).find("eks/cluster:Cluster")["vpcConfig"]
         assert network["endpointPrivateAccess"] and not network["endpointPublicAccess"]
     assert whole().find("eks/cluster:Cluster")["vpcConfig"]["endpointPublicAccess"]
+
+
+def test_a_cluster_that_is_open_for_its_first_deployment_gets_no_jobs() -> None:
+    spec = stackspec.load_file(STACK).spec
+    assert isinstance(spec.layout, LargeLayout)
+    office = ("198.51.100.0/24",)
+    first, *others = spec.layout.clusters
+    clusters = (first.model_copy(update={"api_access": office}), *others)
+    layout = spec.layout.model_copy(update={"clusters": clusters})
+    opened = spec.model_copy(update={"layout": layout})
+    own = workers(opened, layout)[first.name]
+    graph = of_member(own, ClusterMember(opened, first.name))
+    network = graph.find("eks/cluster:Cluster")["vpcConfig"]
+    assert network["endpointPublicAccess"] and network["publicAccessCidrs"] == list(office)
+    found = manager({**deployed(), own.name: exported(graph)}, opened)
+    assert found.outputs["connected"] == ["use1"]
+    assert ManagerOutputs.model_validate(found.outputs).away == ("usw2",)
+    # A machine in the manager's network reaches it once it is closed.
+    assert found.all("ec2/route:Route").keys() == whole().all("ec2/route:Route").keys()
 
 
 def test_the_manager_has_no_nodes_for_jobs() -> None:

@@ -142,13 +142,21 @@ def usd(amount: float | None) -> str:
     return "unknown" if amount is None else f"{amount:,.0f}"
 
 
+def clusters_of_manager(exported: manager_outputs.ManagerOutputs) -> str:
+    """The clusters that get jobs of a manager, and those that get none, with the reason."""
+    connected = f"connected to {', '.join(exported.connected) or 'none'}"
+    if not exported.away:
+        return connected
+    away = ", ".join(exported.away)
+    return f"{connected}; not to {away}: open by layout.clusters[].api_access, or not deployed"
+
+
 def _manager_fields(
     loaded: stackspec.LoadedSpec, found: Mapping[str, Any], _: Rehearsal | None, *, verbose: bool
 ) -> Iterator[tuple[str, str]]:
     exported = manager_outputs.parse(found)
-    connected = ", ".join(exported.connected)
     yield "built", f"manager {exported.cluster_name}, {len(exported.teams)} team queues"
-    yield "clusters", f"connected to {connected}"
+    yield "clusters", clusters_of_manager(exported)
     yield from _money_fields(loaded, verbose=verbose)
 
 

@@ -23,8 +23,9 @@ def api(account: Account) -> Iterator[Answer]:
     elif not account.cluster.api_access:
         text = "the API is private, and its network does not exist yet: the first up could not reach it"
         fix = (
-            "Add this machine's address to layout.api_access for the first up, and remove it once there is "
-            "another access path (docs/reference/preflight.md, A private API)."
+            "Add this machine's address to layout.api_access (of a cluster of several: to its api_access in "
+            "layout.clusters) for the first up, and remove it once there is another access path "
+            "(docs/reference/preflight.md, A private API)."
         )
         yield Answer(WAY_IN, State.SHORT, text, fix)
     else:
