@@ -1,5 +1,6 @@
 """`trainstack preflight`: checks of the real account or project before a deployment."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,8 @@ from trainstack.cli.output import Format, FormatOption, print_json, print_table
 from trainstack.cli.stack import Stack
 
 if TYPE_CHECKING:
+    from infra.stackspec import StackSpec
+    from trainstack.preflight.answers import Answer
     from trainstack.preflight.deployment import Preflight
 
 SCHEMA = "trainstack.preflight/1"
@@ -41,19 +44,23 @@ Save = Annotated[
 def preflight(
     stack: Stack = "", skip: Skip = None, save: Save = None, form: FormatOption = Format.TEXT
 ) -> None:
-    """Check rights, quotas, machines and access of the account or project; read-only."""
+    """Check rights, quotas, machines and access of the account or project; of a large stack for all clusters.
+
+    It is read-only.
+    """
     from infra import stackspec  # noqa: PLC0415 - help needs none of them
     from trainstack.preflight.answers import State, exit_code  # noqa: PLC0415
 
     skipped = skip or []
     spec = stackspec.load_file(stack).spec
-    made = services_of(spec.cloud).preflight(spec)
-    unknown = sorted({*skipped} - {*made.checks})
-    if unknown:
-        rule, fix = "there is no such check", f"Checks are {', '.join(made.checks)}."
-        raise UserError([Problem("--skip", name, rule, fix, code="unknown-check") for name in unknown])
+    clusters = _clusters(spec)
+    made = _made(spec, [spec, *clusters], skipped)
+    if save and clusters:
+        rule, fix = "quotas of several stacks are not one scenario", "Name the stack of a cluster with -s."
+        raise UserError([Problem("--save", str(save), rule, fix, "--stack", code="preflight-of-several")])
     answers = made.ask([name for name in made.checks if name not in skipped])
-    code = exit_code(answers)
+    of_clusters = {one.name: _asked(one, [spec, *clusters], skipped) for one in clusters}
+    code = exit_code([*answers, *(answer for found in of_clusters.values() for answer in found)])
     # Quotas are saved only after the account of the stack has responded.
     saved = save if save and answers[0].state is State.READY else None
     unsaved = _save(made, saved) if saved else None
@@ -61,13 +68,14 @@ def preflight(
         saved, code = None, ExitCode.USAGE
     if form is Format.JSON:
         document = {"stack": stack, "exit_code": code, "answers": answers, "skipped": skipped, "saved": saved}
-        print_json(SCHEMA, document)
+        print_json(SCHEMA, document | ({"clusters": of_clusters} if clusters else {}))
     else:
-        rows = [(answer.state, answer.check, answer.text) for answer in answers]
-        print_table(("state", "check", "result"), [*rows, *(("skipped", name, "") for name in skipped)])
-        for answer in answers:
-            if answer.fix:  # a command as it can be pasted
-                typer.echo(f"\nFix of {answer.check}:\n{answer.fix}")
+        for name, found in {stack: answers, **of_clusters}.items():
+            if clusters:
+                typer.echo(f"{name}\n")
+            _print(found, skipped)
+            if clusters:
+                typer.echo("")
     if unsaved:  # all results are above, as the one document where they are JSON
         typer.echo(f"\n{unsaved}", err=True)
     elif saved and form is Format.TEXT:
@@ -75,6 +83,38 @@ def preflight(
         command = f"trainstack up -s {stack} --rehearse --faults {saved}"
         typer.echo(f"\nRehearse in this {kind}: {command}")
     raise typer.Exit(code)
+
+
+def _clusters(spec: "StackSpec") -> list["StackSpec"]:
+    """The specs of the clusters of a large stack, else none."""
+    from infra.stackspec.layouts import LargeLayout  # noqa: PLC0415
+    from infra.stackspec.several.derived import workers  # noqa: PLC0415
+
+    return list(workers(spec, spec.layout).values()) if isinstance(spec.layout, LargeLayout) else []
+
+
+def _made(spec: "StackSpec", together: Sequence["StackSpec"], skipped: Sequence[str]) -> "Preflight":
+    """The checks of a stack. Raises UserError for names of others."""
+    made = services_of(spec.cloud).preflight(spec, together)
+    unknown = sorted({*skipped} - {*made.checks})
+    if unknown:
+        rule, fix = "there is no such check", f"Checks are {', '.join(made.checks)}."
+        raise UserError([Problem("--skip", name, rule, fix, code="unknown-check") for name in unknown])
+    return made
+
+
+def _asked(spec: "StackSpec", together: Sequence["StackSpec"], skipped: Sequence[str]) -> list["Answer"]:
+    """The answers of a cluster, which may have fewer checks than its manager."""
+    made = services_of(spec.cloud).preflight(spec, together)
+    return made.ask([name for name in made.checks if name not in skipped])
+
+
+def _print(answers: Sequence["Answer"], skipped: Sequence[str]) -> None:
+    rows = [(answer.state, answer.check, answer.text) for answer in answers]
+    print_table(("state", "check", "result"), [*rows, *(("skipped", name, "") for name in skipped)])
+    for answer in answers:
+        if answer.fix:  # a command as it can be pasted
+            typer.echo(f"\nFix of {answer.check}:\n{answer.fix}")
 
 
 def _save(made: "Preflight", file: Path) -> Problem | None:

@@ -48,8 +48,8 @@ class CloudServices(Protocol):
     def read_secret(self, exported: "StackOutputs") -> dict[str, Any]:
         """The secret with the MLflow administrator's login."""
 
-    def preflight(self, spec: "StackSpec") -> "Preflight":
-        """The checks before a deployment."""
+    def preflight(self, spec: "StackSpec", together: Sequence["StackSpec"] = ()) -> "Preflight":
+        """The checks before a deployment; `together`: specs of all stacks of it, which share quotas."""
 
     def beyond(self, spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) -> list["Short"]:
         """The quotas that a deployment exceeds."""

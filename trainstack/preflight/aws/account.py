@@ -26,6 +26,8 @@ class Account:
     on: AwsSpec
     clients: Clients
     machine: LocalMachine = field(default_factory=LocalMachine)
+    beside: tuple[StackSpec, ...] = ()
+    """Specs of other stacks that are deployed with this one in its region, and share its quotas."""
 
     @property
     def cluster(self) -> ClusterLayout:
@@ -79,8 +81,9 @@ class Account:
         return found
 
     def owns(self, tags: list[dict[str, str]]) -> bool:
-        """Return whether a resource with these tags belongs to the stack."""
-        return any(tag["Key"] == STACK_TAG and tag["Value"] == self.spec.name for tag in tags)
+        """Return whether a resource with these tags is of the stack, or of one that is deployed with it."""
+        names = {self.spec.name, *(spec.name for spec in self.beside)}
+        return any(tag["Key"] == STACK_TAG and tag["Value"] in names for tag in tags)
 
 
 def answered(name: str, check: Callable[[Account], Iterator[Answer]], account: Account) -> Iterator[Answer]:

@@ -1,6 +1,6 @@
 """Preflight checks and quotas of a stack on AWS."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from infra.catalog.aws import quotas as limits
@@ -31,8 +31,15 @@ _BEFORE_UP = (
 _BEFORE_UP_JOBS = ("quotas-of-up",)
 
 
-def preflight_of(spec: StackSpec, further: "Mapping[str, Check] | None" = None) -> Preflight:
-    """The checks of a stack, and further ones, with the credentials of the environment. Raises UserError."""
+def preflight_of(
+    spec: StackSpec,
+    further: "Mapping[str, Check] | None" = None,
+    together: Sequence[StackSpec] = (),
+) -> Preflight:
+    """The checks of a stack, and further ones, with the credentials of the environment. Raises UserError.
+
+    `together`: specs of the stacks of one deployment, this one included.
+    """
     from infra.clouds.aws import login  # noqa: PLC0415 - slow to import
     from trainstack.preflight.aws import IDENTITY, ask, checks_of, quotas  # noqa: PLC0415
     from trainstack.preflight.aws.account import Account  # noqa: PLC0415
@@ -42,7 +49,8 @@ def preflight_of(spec: StackSpec, further: "Mapping[str, Check] | None" = None) 
     if not isinstance(layout, ClusterLayout | SmallLayout) or not isinstance(on, AwsSpec):
         raise unsupported(spec)
     try:
-        account = Account(spec, layout, on, login.clients())
+        beside = tuple(one for one in together if one.name != spec.name and one.region == spec.region)
+        account = Account(spec, layout, on, login.clients(), beside=beside)
     except login.LoggedOutError as error:
         fix = "Name a profile that exists."
         raise UserError([Problem("AWS_PROFILE", None, str(error), fix, code="logged-out")]) from None

@@ -10,12 +10,13 @@ from infra.catalog.demand import Demand, by_quota
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account, unanswered
 from trainstack.preflight.aws.job_use import JobUse
-from trainstack.preflight.aws.needs import needs
+from trainstack.preflight.aws.needs import Needs, needs
 from trainstack.preflight.aws.use import Use
 
 _NEVER_RAISED = "NoSuchResourceException"
 _PENDING = ("PENDING", "CASE_OPENED")
 _JOBS = "sagemaker"
+_OF_ONE_CLUSTER = ("eks_node_groups",)
 # SageMaker has 2,000 quotas and more, and the requests for their pages are throttled.
 _LONG_PAGES = {"PageSize": 100}
 
@@ -81,7 +82,7 @@ def enough(account: Account) -> Iterator[Answer]:
     For `up`: it creates for minutes before the gate is refused. Limits that cannot be read do not stop it.
     """
     limits = _Limits(account)
-    for key, demands in by_quota(needs(account.spec).now).items():
+    for key, demands in by_quota(_needs(account).now).items():
         try:
             limit = limits.of(key)
         except ClientError:
@@ -94,7 +95,7 @@ def left(account: Account) -> Mapping[str, float]:
     """The rest that others leave of each quota that the stack needs; without unreadable quotas."""
     found: dict[str, float] = {}
     limits, use, use_of_jobs = _Limits(account), Use(account), JobUse(account)
-    for key in by_quota(needs(account.spec).most):
+    for key in by_quota(_needs(account).most):
         try:
             limit = limits.of(key)
             if limit is not None:
@@ -102,6 +103,17 @@ def left(account: Account) -> Mapping[str, float]:
         except ClientError:
             continue
     return found
+
+
+def _needs(account: Account) -> Needs:
+    """The needs of the stack, and of those beside it for quotas that they share."""
+    own, others = needs(account.spec), [needs(spec) for spec in account.beside]
+
+    def shared(rows: Sequence[Demand]) -> Iterator[Demand]:
+        return (one for one in rows if one.key not in _OF_ONE_CLUSTER and not row_of(one.key).each)
+
+    now = (*own.now, *(one for other in others for one in shared(other.now)))
+    return Needs(now, (*own.most, *(one for other in others for one in shared(other.most))))
 
 
 def _used(key: str, use: Use, use_of_jobs: JobUse) -> float:
@@ -113,7 +125,7 @@ def _used(key: str, use: Use, use_of_jobs: JobUse) -> float:
 
 def _answers(account: Account, check: str, *, jobs: bool) -> Iterator[Answer]:
     limits, use, use_of_jobs = _Limits(account), Use(account), JobUse(account)
-    for key, demands in by_quota(needs(account.spec).most).items():
+    for key, demands in by_quota(_needs(account).most).items():
         if (row_of(key).service == _JOBS) is not jobs:
             continue
         try:

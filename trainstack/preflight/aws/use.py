@@ -85,7 +85,8 @@ class Use:
 
     def _clusters(self) -> float:
         rows = self._account.pages("eks", "list_clusters", "clusters")
-        return float(sum(name != self._account.spec.name for name in rows))
+        own = {spec.name for spec in (self._account.spec, *self._account.beside)}
+        return float(sum(name not in own for name in rows))
 
     def _lustre(self) -> float:
         rows = self._account.pages("fsx", "describe_file_systems", "FileSystems")

@@ -1,1 +1,1 @@
-"""What the API server adds to jobs: fields, limits, and the pools whose machines are large enough."""
+"""Additions of the API server to jobs: fields, limits, and the pools whose machines are large enough."""

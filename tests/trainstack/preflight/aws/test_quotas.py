@@ -1,5 +1,6 @@
 """Quotas hold what others use and the stack at its largest; a shortfall comes with the request to make."""
 
+from dataclasses import replace
 from typing import Any
 
 from infra.catalog.aws import facts
@@ -107,6 +108,28 @@ def test_a_new_account_is_short_of_gpus_with_the_request_to_make() -> None:
         "aws service-quotas request-service-quota-increase --service-code ec2 "
         "--quota-code L-417A185B --desired-value 384 --region us-east-1"
     )
+
+
+def test_stacks_of_one_deployment_share_the_quotas_of_their_region() -> None:
+    cloud = use(
+        values(
+            Cloud(),
+            ("elastic_ips", "eks_clusters"),
+            elastic_ips=1,
+            eks_clusters=2,
+            ec2_on_demand_p=768,
+            ec2_spot_g=200,
+            ec2_on_demand_standard=200,
+        ),
+        addresses=[{"Tags": OWN}, {"Tags": [{"Key": "trainstack:stack", "Value": "beside"}]}],
+    )
+    of = account(cloud)
+    of = replace(of, beside=(of.spec.model_copy(update={"name": "beside"}),))
+    found = {answer.check.removeprefix("quota "): answer for answer in asked(quotas.room, of)}
+    short = {key for key, answer in found.items() if answer.state is State.SHORT}
+    # Node groups are counted by cluster. Another stack has a cluster.
+    assert short == {"elastic_ips", "eks_clusters"}
+    assert ", 0 used" in found["elastic_ips"].text
 
 
 def test_what_others_use_counts_and_what_the_stack_itself_has_does_not() -> None:

@@ -35,14 +35,14 @@ def read_secret(exported: "StackOutputs") -> dict[str, Any]:
     return dict(json.loads(client.get_secret_value(SecretId=exported.mlflow_admin_secret)["SecretString"]))
 
 
-def preflight(spec: "StackSpec") -> "Preflight":
+def preflight(spec: "StackSpec", together: Sequence["StackSpec"] = ()) -> "Preflight":
     """The checks of the account, and in a client's folder of its setup. Raises UserError without a login."""
     from infra.places import CLIENT  # noqa: PLC0415
     from trainstack.bootstrap.aws.checks import checks_of  # noqa: PLC0415 - slow to import
     from trainstack.bootstrap.setup import setup_of  # noqa: PLC0415
     from trainstack.preflight.aws.deployment import preflight_of  # noqa: PLC0415
 
-    return preflight_of(spec, checks_of(setup_of(CLIENT)) if CLIENT else None)
+    return preflight_of(spec, checks_of(setup_of(CLIENT)) if CLIENT else None, together)
 
 
 def beyond(spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) -> list["Short"]:

@@ -30,8 +30,11 @@ def read_secret(exported: "StackOutputs") -> dict[str, Any]:
     return dict(read_secret(exported.mlflow_admin_secret))
 
 
-def preflight(spec: "StackSpec") -> "Preflight":
-    """The checks of the project, and in a client's folder of its setup. Raises UserError without a login."""
+def preflight(spec: "StackSpec", together: Sequence["StackSpec"] = ()) -> "Preflight":  # noqa: ARG001
+    """The checks of the project, and in a client's folder of its setup. Raises UserError without a login.
+
+    Quotas are compared with the needs of each stack alone.
+    """
     from infra.places import CLIENT  # noqa: PLC0415
     from trainstack.bootstrap.gcp.checks import checks_of  # noqa: PLC0415 - slow to import
     from trainstack.bootstrap.setup import setup_of  # noqa: PLC0415
