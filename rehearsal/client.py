@@ -224,7 +224,7 @@ class Rehearsal:
             path.unlink(missing_ok=True)
             return
         control.private(self.home)
-        draft = path.with_suffix(".tmp")
+        draft = path.with_suffix(f".{os.getpid()}")
         draft.write_text(json.dumps({**faults, "run": secrets.token_hex(8)}))
         draft.replace(path)  # another inode: the daemon notices it, and never reads half of it
 

@@ -91,7 +91,7 @@ def probe(path: str | Path, origin: str) -> Cli | None:
 def choose(cli: Cli) -> Cli:
     """Store a choice for later commands."""
     HOME.mkdir(parents=True, exist_ok=True)
-    draft = _RECORD.with_suffix(".tmp")
+    draft = _RECORD.with_suffix(f".{os.getpid()}")
     draft.write_text(json.dumps(asdict(cli), indent=2) + "\n")
     draft.replace(_RECORD)
     return cli

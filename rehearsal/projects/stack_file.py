@@ -5,6 +5,7 @@ secrets provider into the file it is given. So the engine gets a copy below the 
 whenever the original is newer: by `workspace`, and by the `pulumi` launcher.
 """
 
+import os
 import shlex
 import shutil
 import sys
@@ -77,7 +78,7 @@ def load(file: Path) -> dict[str, Any]:
 
 def write(file: Path, content: Mapping[str, Any]) -> None:
     """Write a YAML file, readable by its owner only."""
-    draft = file.with_suffix(".tmp")
+    draft = file.with_suffix(f".{os.getpid()}")  # several stacks of one project may begin at once
     with draft.open("w", encoding="utf-8") as out:
         YAML(typ="safe").dump(dict(content), out)
     draft.chmod(0o600)
