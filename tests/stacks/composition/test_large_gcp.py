@@ -97,7 +97,7 @@ def test_role_bindings_of_a_worker_name_its_own_account_alone() -> None:
             if one.request.type == "gcp:serviceaccount/account:Account" and "-login-" in one.request.name
         ]
         names = {made.state["email"], made.state["uniqueId"]}
-        bound = {}
+        bound: dict[str, set[str | None]] = {}
         for kind in ("RoleBinding", "ClusterRoleBinding"):
             for one in worker(cluster).all(f"rbac.authorization.k8s.io/v1:{kind}").values():
                 if names & {subject["name"] for subject in one["subjects"]}:
