@@ -44,8 +44,18 @@ _MONITORING, _GRAFANA_LOGIN, _GRAFANA_PORT = "monitoring", "grafana-login", 3000
 
 
 def kubeconfig(stack: Stack = "", team: Team = "", rehearse: Rehearse = False) -> None:
-    """Print a kubeconfig without secrets: its user logs in to the cloud. With --team, for members."""
-    exported, _ = with_cluster(stack, rehearse=rehearse)
+    """Print a kubeconfig without secrets: its user logs in to the cloud. With --team, for members.
+
+    Of a rehearsed control plane it is the administrator's, whose key is of this machine alone.
+    """
+    exported, rehearsal = with_cluster(stack, rehearse=rehearse)
+    if rehearsal is not None:
+        from rehearsal.cluster_kind import real_cluster  # noqa: PLC0415 - help needs none of them
+        from rehearsal.realcluster.real_provider import admin_kubeconfig  # noqa: PLC0415
+
+        if real_cluster(rehearsal.home):
+            config = admin_kubeconfig(rehearsal.home, exported.kubeconfig).read_text(encoding="utf-8")
+            exported = exported.model_copy(update={"kubeconfig": config})
     typer.echo(kubeconfig_of(exported, team))
 
 

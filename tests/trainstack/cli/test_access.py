@@ -4,6 +4,7 @@ import base64
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from components.kubernetes.monitoring import names as places
 from infra.errors import UserError
 from infra.outputs.cluster import ServiceAddress, StackOutputs, TeamOutputs
 from infra.outputs.manager import ManagerOutputs
+from rehearsal.cluster_kind import ClusterKind, choose
+from rehearsal.realcluster.real_provider import FOLDER
 from trainstack.cli import access
 from trainstack.cli.app import app
 
@@ -67,6 +70,22 @@ def test_a_member_gets_a_kubeconfig_of_the_teams_namespace(calls: Path) -> None:
     (context,) = json.loads(done.stdout)["contexts"]
     assert context["context"] == {"cluster": "dev", "user": "dev", "namespace": "team-vision-lab"}
     assert json.loads(RUN.invoke(app, ["kubeconfig", "-s", "dev"]).stdout) == CONFIG
+
+
+def test_a_rehearsed_control_plane_is_reached_as_its_administrator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(tmp_path, ClusterKind.REAL, None, {})
+    folder = tmp_path / FOLDER / "dev"
+    folder.mkdir(parents=True)
+    (folder / "access.json").write_text(json.dumps({"server": "https://127.0.0.1:1"}))
+    (folder / "admin.kubeconfig").write_text(json.dumps({**CONFIG, "users": ["administrator"]}))
+    exported = EXPORTED.model_copy(update={"kubeconfig": json.dumps({"server": "https://127.0.0.1:1"})})
+    monkeypatch.setattr(access, "with_cluster", lambda *_, **__: (exported, SimpleNamespace(home=tmp_path)))
+    done = RUN.invoke(app, ["kubeconfig", "-s", "dev", "--rehearse", "--team", "Vision Lab"])
+    found = json.loads(done.stdout)
+    assert found["users"] == ["administrator"]
+    assert found["contexts"][0]["context"]["namespace"] == "team-vision-lab"
 
 
 def test_a_team_that_does_not_exist_is_named_beside_those_that_do() -> None:
