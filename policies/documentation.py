@@ -98,12 +98,19 @@ MLS-GPU-04 and MLS-GPU-05. Not judged: whether an instance of Vertex AI Workbenc
 endpoints of Vertex AI. MLS-COST-02 judges the sum of all pools of a stack on both clouds.
 
 **Access.** MLS-IAM-01 is about policies that allow everything, not about ways to get there: `iam:*` or
-`iam:PassRole` with a service that runs code pass. Policies of resources are judged for roles (MLS-IAM-04) and
-buckets (MLS-STO-01) alone: not those of keys of KMS, queues, topics, secrets, repositories, functions, file
-systems and S3 access points, and not the ACL of an object of S3. S3 counts a fixed part of an ARN as public
-where a wildcard follows; MLS-STO-01 accepts it if the account is fixed. MLS-NET-05 does not judge the DNS
-endpoint of GKE, which admits by IAM from every network. MLS-NET-07 judges each rule of a firewall by itself,
-without priorities, and reads no address groups, countries or lists of threats.
+`iam:PassRole` with a service that runs code pass. Such rights are those of a deployer, whose own role needs
+them; `trainstack bootstrap` bounds that role by conditions and a permissions boundary, which no rule can
+ask of every role. `allUsers` and `allAuthenticatedUsers` are judged by MLS-IAM-09 for projects, folders and
+organizations with any role, by MLS-IAM-04 for service accounts, and by MLS-STO-01 for buckets. Policies of
+resources are judged for roles (MLS-IAM-04), buckets (MLS-STO-01), and keys, secrets, queues, topics,
+repositories and permissions of functions (MLS-IAM-09). Not judged: those of EFS, which its network bounds
+(AWS's own sample names everybody, with a condition on the mount target), of S3 access points, of public
+repositories and of services of Cloud Run and Cloud Functions, which are often public by intent, and the ACL
+of an object of S3. A live audit reads no policy of a resource; a state and a preview have them. S3 counts a
+fixed part of an ARN as public where a wildcard follows; MLS-STO-01 accepts it if the account is fixed.
+MLS-NET-05 does not judge the DNS endpoint of GKE, which admits by IAM from every network. MLS-NET-07 judges
+each rule of a firewall by itself, without priorities, and reads no address groups, countries or lists of
+threats.
 
 The controls that a rule is evidence for are in `policies/frameworks/tables/`; one with a question mark is to
 be confirmed.

@@ -137,7 +137,7 @@ def connect(home: Path) -> DaemonConnection | None:
     return DaemonConnection(sock)
 
 
-def ask_running(home: Path, message: dict[str, Any], *, patience_s: float = 20.0) -> dict[str, Any] | None:
+def ask_running(home: Path, message: dict[str, Any], *, patience_s: float = 60.0) -> dict[str, Any] | None:
     """The response of the running daemon, None without one; waits for a daemon that is ending.
 
     Raises ControlError.
@@ -156,7 +156,7 @@ def ask_running(home: Path, message: dict[str, Any], *, patience_s: float = 20.0
 
 
 def lease(
-    home: Path, message: dict[str, Any], *, patience_s: float = 20.0
+    home: Path, message: dict[str, Any], *, patience_s: float = 60.0
 ) -> tuple[DaemonConnection, dict[str, Any]]:
     """Send a message to the daemon, started when needed; retries when the daemon ended meanwhile.
 

@@ -212,8 +212,8 @@ class EngineStack:
             done = self._stack._run_pulumi_cmd_sync(["preview", "--json", "--show-sames"])
         except CommandError as error:
             fix = fix or f"`trainstack preview -s {self._name}` shows the same, with the cause."
-            rule = f"the preview failed: {causes(str(error))}"
-            raise UserError([Problem("stack", self._name, rule, fix, code="preview-failed")]) from error
+            path, rule = f"stack {self._name}", f"the preview failed: {causes(str(error)).rstrip('.')}"
+            raise UserError([Problem(path, None, rule, fix, code="preview-failed")]) from error
         return dict(json.loads(done.stdout))
 
     def refresh(self, on_event: OnEvent | None = None, targets: Sequence[str] = ()) -> OperationOutcome:

@@ -57,7 +57,18 @@ def causes(text: str) -> str:
     except ValueError:
         rows = ()
     errors = [str(row.get("message", "")) for row in rows or () if row.get("severity") == "error"]
-    lines = [re.sub(r"<\{%.*?%\}>", "", one).strip() for one in errors]
+    lines = [_without_frames(re.sub(r"<\{%.*?%\}>", "", one).strip()) for one in errors]
     # The engine ends with one that says only that there were errors.
     said = [one for one in lines if one and one not in ("preview failed", "update failed")]
     return "\n".join(dict.fromkeys(said)) or last_lines(text)
+
+
+def _without_frames(message: str) -> str:
+    """A message without the frames of a traceback of Python but the last one's place."""
+    head, found, rest = message.partition("Traceback (most recent call last):")
+    lines = rest.strip().splitlines()
+    if not found or not lines:
+        return message
+    places = re.findall(r'^ *File "(.+)", line (\d+)', rest, re.MULTILINE)
+    place = " ({}:{})".format(*places[-1]) if places else ""
+    return f"{head.strip()} {lines[-1].strip()}{place}".strip()

@@ -6,6 +6,7 @@ from policies.audit import Audit
 from policies.report.texts import (
     DIFFER,
     differences,
+    ending,
     expired,
     found,
     of,
@@ -53,3 +54,4 @@ def _lines(audit: Audit) -> Iterator[str]:
         yield from (f"Advice: {printable(line)}" for line in audit.advice)
         yield ""
     yield total(audit)
+    yield ending(audit)

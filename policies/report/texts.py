@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from infra.exit_codes import OF_COMMAND
 from policies.severity import SEVERITIES
 
 if TYPE_CHECKING:
@@ -89,6 +90,15 @@ def total(audit: "Audit") -> str:
         f"{results['waived']} waived, {results['undetermined']} undetermined, {results['pass']} passed, "
         f"{results['not-applicable']} not applicable"
     )
+
+
+def ending(audit: "Audit") -> str:
+    """The exit code and its meaning; of a preview also how to judge what it leaves undetermined."""
+    said = f"exit code {int(audit.code)}: {OF_COMMAND['audit'][audit.code]}"
+    of_preview = audit.inputs is not None and audit.inputs.kind == "preview"
+    if of_preview and of(audit, "undetermined"):
+        said += ". Values that a preview does not know are known after `up`: audit the state then"
+    return said
 
 
 def _by_severity(failed: "Iterable[RuleOutcome]") -> str:

@@ -14,6 +14,16 @@ from policies.sources.convert import Converter, check_not_empty
 from policies.sources.files import FileProblems, file_error, lines, parsed, read_file
 
 _FIX = "Write it with: pulumi preview --json --show-sames > FILE"
+_AGAIN = "Run it again until it exits with 0: pulumi preview --json --show-sames > FILE"
+_OTHER = "Only programs of Pulumi are judged."
+# Documents that are passed by mistake: a key that only they have, their name, and the fix.
+_MISTAKEN = (
+    ("deployment", "the export of a stack", "Pass it as --state.", "preview-is-a-state"),
+    ("resourcePlans", "a plan of `pulumi preview --save-plan`", _FIX, "preview-is-a-plan"),
+    ("resource_changes", "a plan of Terraform", _OTHER, "preview-of-terraform"),
+    ("planned_values", "a plan of Terraform", _OTHER, "preview-of-terraform"),
+)
+_SHOWN_KEYS = 5
 # Steps that remove their resource. Source: pkg/resource/deploy/step.go of CLI 3.259.0.
 _GONE = ("delete", "delete-replaced", "discard", "discard-replaced", "remove-pending-replace")
 
@@ -47,19 +57,16 @@ _Planned = tuple[_Steps, Mapping[str, Any]]
 
 
 def _of_digest(data: bytes, file: str, problems: FileProblems, *, before: bool) -> _Planned:
-    found = parsed(data, file, _FIX)
-    if isinstance(found, dict) and "deployment" in found:
-        rule = "is the export of a stack, not a preview"
-        raise file_error(file, rule, "Pass it as --state.", "preview-is-a-state")
-    if not isinstance(found, dict) or not {"steps", "changeSummary", "diagnostics"} & found.keys():
-        raise file_error(file, "is no output of `pulumi preview --json`", _FIX, "preview-unknown-format")
+    found = _document(data, file)
     diagnostics = problems.wants(found, "diagnostics", list, "", _FIX)
     errors = [one for one in diagnostics if _text(one, "severity") == "error"]
+    if errors:
+        rule = f"the preview did not succeed: {_text(errors[0], 'message').strip()}"
+        raise file_error(file, rule, f"Fix that first. {_AGAIN}", "preview-failed")
+    if "changeSummary" not in found:
+        rule = "has no summary of its changes: the preview failed or was aborted, or the file is cut"
+        raise file_error(f"{file}: changeSummary", rule, _AGAIN, "preview-failed")
     summary = problems.wants(found, "changeSummary", dict, "", _FIX)
-    if errors or "changeSummary" not in found:
-        message = _text(errors[0], "message").strip() if errors else "it has no summary"
-        rule, fix = f"the preview did not succeed: {message}", "Fix that first, and preview again."
-        raise file_error(file, rule, fix, "preview-failed")
     rows: _Steps = {}
     same = 0
     for index, step in enumerate(problems.wants(found, "steps", list, "", _FIX)):
@@ -74,6 +81,25 @@ def _of_digest(data: bytes, file: str, problems: FileProblems, *, before: bool) 
             rows[str(step.get("urn"))] = (f"{where}.newState", _new_state(step))
     _refuse_partial(file, summary, same)
     return rows, problems.wants(found, "config", dict, "", _FIX)
+
+
+def _document(data: bytes, file: str) -> dict[str, Any]:
+    """The document. Raises UserError for any other, by its name if it is a known one."""
+    found = parsed(data, file, _FIX)
+    keys = found.keys() if isinstance(found, dict) else ()
+    for key, name, fix, code in _MISTAKEN:
+        if key in keys:
+            raise file_error(file, f"is {name}, not a preview", fix, code)
+    if schema := _text(found, "schema"):
+        rule, fix = f"is a document of trainstack, {schema}, not a preview", _FIX
+        if schema.startswith("trainstack.snapshot/"):
+            fix = "Pass it as --snapshot."
+        raise file_error(file, rule, fix, "preview-unknown-format")
+    if not {"steps", "changeSummary", "diagnostics"} & set(keys):
+        shown = ", ".join(map(str, list(keys)[:_SHOWN_KEYS])) or type(found).__name__
+        rule = f"is no output of `pulumi preview --json`: it has {shown}, and no steps"
+        raise file_error(file, rule, _FIX, "preview-unknown-format")
+    return dict(found)
 
 
 def _new_state(step: Mapping[str, Any]) -> Any:

@@ -87,7 +87,8 @@ def planned(folder: Path, options: Options) -> dict[str, Any]:
     with alone(rehearsal, project.name, stack):
         engine = EngineStack(stack, workspace.variables, workspace.folder)
         return engine.planned(
-            f"`trainstack rehearse run {folder} -- preview` shows the same, with the cause."
+            "Pass a setting that is missing as --config KEY=VALUE; "
+            f"`trainstack rehearse run {folder} -- preview` shows the same at length."
         )
 
 

@@ -98,7 +98,9 @@ class PriceReport:
         yield f"policies: {judged or 'no rule applies'}"
         yield from (f"over the limit: {one}" for one in self.exceeded)
         if self.doubtful and not self.exceeded:
-            yield f"undetermined: {len(self.doubtful)} prices are unknown; --allow-unpriced ignores them"
+            names = ", ".join(one.name for one in self.doubtful)
+            yield f"exit code 4: the price may be above the limit, as it is not known of {names}"
+            yield "  --allow-unpriced ignores what is not known"
 
     def rows(self) -> Sequence[tuple[str, ...]]:
         """Rows of the table: each part with a price, and the sums."""

@@ -15,24 +15,38 @@ _ACCOUNTLESS = ("s3",)
 # S3 User Guide, "Blocking public access to your Amazon S3 storage", the meaning of "public". Tags of a
 # principal, the referrer and an address within a VPC are not there: strangers choose them. The keys of
 # an endpoint's owner are in the IAM User Guide, "AWS global condition context keys".
-_OF_BUCKETS = frozenset(
+_GLOBAL = frozenset(
     (
         *("aws:principalorgid", "aws:principalorgpaths", "aws:principalarn", "aws:principalaccount"),
         *("aws:principalservicename", "aws:principalservicenameslist", "aws:userid"),
         *("aws:sourcearn", "aws:sourceaccount", "aws:sourceowner", "aws:sourceorgid", "aws:sourceorgpaths"),
         *("aws:sourcevpc", "aws:sourcevpcarn", "aws:sourcevpce"),
         *("aws:vpceaccount", "aws:vpceorgid", "aws:vpceorgpaths"),
-        *("s3:dataaccesspointarn", "s3:dataaccesspointaccount"),
-        "s3:x-amz-server-side-encryption-aws-kms-key-id",
     )
 )
+_OF_BUCKETS = _GLOBAL | {
+    *("s3:dataaccesspointarn", "s3:dataaccesspointaccount"),
+    "s3:x-amz-server-side-encryption-aws-kms-key-id",
+}
+# AWS KMS Developer Guide, "Condition keys for AWS KMS": the account of the caller. `kms:ViaService` names a
+# service, which anybody uses.
+_OF_OTHERS = _GLOBAL | {"kms:calleraccount"}
 _WIDEST_V6_OF_BUCKETS = 32
 
 
 def names_callers_of_bucket(statement: Statement) -> bool:
     """Return whether the conditions of a statement for everybody leave callers that its author named."""
+    return _names_callers(statement, _OF_BUCKETS)
+
+
+def names_callers(statement: Statement) -> bool:
+    """The same for the policy of a key, queue, topic, secret or repository."""
+    return _names_callers(statement, _OF_OTHERS)
+
+
+def _names_callers(statement: Statement, keys: frozenset[str]) -> bool:
     return any(
-        (key in _OF_BUCKETS and limits(operator, key, values))
+        (key in keys and limits(operator, key, values))
         or (key == "aws:sourceip" and _limits_addresses(operator, values))
         for operator, key, values in statement.conditions()
     )

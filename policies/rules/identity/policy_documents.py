@@ -17,6 +17,8 @@ ROLE_ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 ATTACHMENT = "aws:iam/policyAttachment:PolicyAttachment"
 _ATTACHED_LIST = "aws:iam/rolePolicyAttachmentsExclusive:RolePolicyAttachmentsExclusive"
 
+# `principalSet://goog/public:all` is the newer name of allUsers (IAM, "Principal identifiers").
+_PUBLIC = ("allusers", "allauthenticatedusers", "principalset://goog/public:all")
 _LETTERS = frozenset(string.ascii_lowercase)
 
 
@@ -108,6 +110,11 @@ def statements(document: Any, path: str) -> list[Statement]:
     listed = document.get("Statement") if isinstance(document, dict) else None
     found = listed if isinstance(listed, list) else [listed]
     return [_read(one, f"{path}.Statement[{i}]") for i, one in enumerate(found) if isinstance(one, dict)]
+
+
+def is_public(member: Any) -> bool:
+    """Return whether a member of a policy of Google Cloud is everybody, or every user of Google."""
+    return str(member).lower() in _PUBLIC
 
 
 def bindings(document: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

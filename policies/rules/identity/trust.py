@@ -9,14 +9,12 @@ from policies.resource import Resource
 from policies.rules.identity.attribute_conditions import is_limited
 from policies.rules.identity.callers import is_positive, limits
 from policies.rules.identity.issuers import Issuer, issuer_of, subject_is_limited
-from policies.rules.identity.policy_documents import ROLE, Statement, bindings, statements
+from policies.rules.identity.policy_documents import ROLE, Statement, bindings, is_public, statements
 from policies.stack import Stack
 
 _PROVIDER = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
 _POLICY = "gcp:serviceaccount/iAMPolicy:IAMPolicy"
 _MEMBERS = ("gcp:serviceaccount/iAMMember:IAMMember", "gcp:serviceaccount/iAMBinding:IAMBinding")
-# `principalSet://goog/public:all` is the newer name of allUsers (IAM, "Principal identifiers").
-_PUBLIC = ("allusers", "allauthenticatedusers", "principalset://goog/public:all")
 # Conditions on the account or resource that a service acts for; see "The confused deputy problem" in
 # the IAM User Guide.
 _OF_ACCOUNT = ("aws:sourceaccount", "aws:sourcearn", "aws:sourceorgid", "aws:sourceorgpaths")
@@ -55,7 +53,7 @@ def trust_is_limited(trusting: Resource, stack: Stack) -> Iterator[Violation]:
 
 def _public(members: Iterable[Any], path: str) -> Iterator[Violation]:
     for member in members:
-        if str(member).lower() in _PUBLIC or str(member).endswith("/workloadIdentityPools/*"):
+        if is_public(member) or str(member).endswith("/workloadIdentityPools/*"):
             yield Violation(f"{member} may use the service account", path)
         elif str(member).startswith("principalSet:") and str(member).endswith("/*"):
             yield Violation("every identity of the pool may use the service account", path)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from rehearsal.aws.rules.book import BOOK, AwsContext
+from rehearsal.aws.rules.identity.granted import lacks
 from rehearsal.aws.rules.reading import document, items, named, number, text, trusts
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.properties import at, has_unknown, known
@@ -63,6 +64,27 @@ def role_trusts_lambda(inputs: Properties, site: AwsContext) -> Iterator[Violati
             "role",
             "The role defined for the function cannot be assumed by Lambda.",
             f"Let the trust policy of {named(role)} allow sts:AssumeRole to lambda.amazonaws.com.",
+            "InvalidParameterValueException",
+        )
+
+
+@BOOK.rule_around(
+    "AWS-LAMBDA-006",
+    _FUNCTION,
+    source="aws/aws-sam-cli issue 617, serverless/serverless issue 1966 (text); AWS Lambda Developer Guide, "
+    "Giving Lambda functions access to resources in an Amazon VPC (required IAM permissions)",
+    advice=True,
+)
+def role_makes_interfaces(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
+    """The role of a function in a VPC may call ec2:CreateNetworkInterface."""
+    role = site.find(inputs.get("role"), "iam/role:Role")
+    in_vpc = bool(at(inputs, "vpcConfig.subnetIds"))
+    if role is not None and in_vpc and not site.preview and lacks(site, role, "ec2:CreateNetworkInterface"):
+        yield Violation(
+            "role",
+            "The provided execution role does not have permissions to call CreateNetworkInterface on EC2; "
+            f"the provider waits some minutes for another resource that grants {named(role)} them",
+            "Attach service-role/AWSLambdaVPCAccessExecutionRole, and let the function depend on it.",
             "InvalidParameterValueException",
         )
 

@@ -37,7 +37,7 @@ def _certificate_outputs(site: Site, seed: str, inputs: Properties, outputs: Pro
     if not isinstance(first, str) or inputs.get("certificateBody") or inputs.get("certificateAuthorityArn"):
         return none
     names = [*dict.fromkeys(one for one in (first, *more) if isinstance(one, str))]
-    found = none if inputs.get("subjectAlternativeNames") else {**none, "subjectAlternativeNames": names}
+    found = {**none, "subjectAlternativeNames": names}
     if outputs.get("validationMethod") == "EMAIL":
         options = [one for one in inputs.get("validationOptions") or () if isinstance(one, Mapping)]
         domains = {one.get("domainName"): one.get("validationDomain") for one in options}

@@ -142,8 +142,8 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties
     ) -> Diff:
         """Changed paths; those of the row's replace-only properties force a replacement."""
-        after = (row := self._row(call)).stated(without_none(new))
-        found = self._comparison(call, row).of(without_none(old_inputs), after, old_outputs)
+        after = (row := self._row(call)).completed(row.stated(without_none(new)))
+        found = self._comparison(call, row).of(row.completed(without_none(old_inputs)), after, old_outputs)
         found = [one for one in found if is_programs(one.path)]
         paths = tuple(one.path for one in found)
         unsaved = (name for name, needed in row.unsaved.items() if name in after and not at(after, needed))

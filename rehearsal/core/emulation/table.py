@@ -19,6 +19,7 @@ Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates ar
   list that is left out, too.
 - `unsaved`: properties that the service does not keep while another path is empty: each preview differs.
 - `sets`: properties with lists whose order does not matter to the provider, beside those of `changes`.
+- `includes`: lists to which the provider adds the value of another property.
 - `decided`: properties whose value another property decides: each preview differs from what is there.
 - `refs`: property path -> type it refers to; `default_names`: prefixes of names that exist without a program.
 - `missing`, `exists`: code and message of the service when one does not exist, or exists already.
@@ -64,6 +65,7 @@ class Row:
     name_plain: bool = False
     upper: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
+    includes: Mapping[str, str] = field(default_factory=dict)
     decided: tuple[str, ...] = ()
     unsaved: Mapping[str, str] = field(default_factory=dict)
     replace: tuple[str, ...] = ()
@@ -98,6 +100,17 @@ class Row:
         if covers(self.replace, path):
             return True
         return covers(self.changes.replace, path) and not self.decides(path)
+
+    def completed(self, inputs: Properties) -> Properties:
+        """The inputs with what the provider adds to their lists."""
+        more = {
+            name: [*inputs[name], inputs[source]]
+            for name, source in self.includes.items()
+            if isinstance(inputs.get(name), list)
+            and inputs.get(source) is not None
+            and inputs[source] not in inputs[name]
+        }
+        return {**inputs, **more}
 
     def decides(self, path: str) -> bool:
         """Return whether a column names the condition on which a change at `path` replaces the resource."""

@@ -105,3 +105,19 @@ def _right_of_organizations(inputs: Properties) -> Iterator[Violation]:
         if permission == "resourcemanager.projects.list":
             fix = "Leave it out, or make the role in the organization."
             yield Violation(path, f"Permission {permission} is not valid.", fix, "badRequest")
+
+
+@BOOK.rule(
+    "GCP-IAM-011",
+    "gcp:iam/workloadIdentityPool:WorkloadIdentityPool",
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider",
+    source="IAM REST reference, projects.locations.workloadIdentityPools.create (workloadIdentityPoolId)",
+)
+def _reserved_pool(inputs: Properties) -> Iterator[Violation]:
+    """The id of a pool of identities, and of its provider, does not begin with gcp-."""
+    for name in ("workloadIdentityPoolId", "workloadIdentityPoolProviderId"):
+        if str(inputs.get(name)).startswith("gcp-"):
+            yield Violation(
+                name, f"{inputs[name]} begins with gcp-, which is reserved for Google", "Rename it."
+            )
+            return

@@ -19,6 +19,14 @@ def row(severity: str, message: str) -> dict[str, str]:
     return {"severity": severity, "message": f"<{{%reset%}}>{message}<{{%reset%}}>\n"}
 
 
+TRACEBACK = (
+    "failed:\nTraceback (most recent call last):\n"
+    '  File "/sdk/run.py", line 3, in run\n    call()\n'
+    '  File "/p/__main__.py", line 7, in <module>\n    names["zone"]\n    ~~~~~^^^^^^^^\n'
+    "KeyError: 'zone'\n"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -31,6 +39,7 @@ def row(severity: str, message: str) -> dict[str, str]:
             failed(reported(row("error", "preview failed")), "error: it ended"),
             "it ended",
         ),
+        (failed(reported(row("error", TRACEBACK))), "failed: KeyError: 'zone' (/p/__main__.py:7)"),
         (failed("{}", "error: no stack"), "no stack"),
         (failed("{not json", "error: no stack"), "no stack"),
         (failed("", "error: no stack"), "no stack"),

@@ -64,6 +64,24 @@ def _metadata(hops: int) -> dict[str, Made]:
     return {"nodes": Made("aws:ec2/launchTemplate:LaunchTemplate", {"metadataOptions": options})}
 
 
+def _queue(condition: dict[str, Any]) -> dict[str, Made]:
+    sends = _document(
+        Action="sqs:SendMessage",
+        Principal="*",
+        Resource="arn:aws:sqs:us-east-1:123456789012:jobs",
+        **({"Condition": condition} if condition else {}),
+    )
+    return {"queue": Made("aws:sqs/queue:Queue", {"name": "jobs", "policy": sends})}
+
+
+def _secret(member: str) -> dict[str, Made]:
+    props = {"secretId": "token", "role": "roles/secretmanager.secretAccessor", "member": member}
+    return {
+        "secret": Made("gcp:secretmanager/secret:Secret", {"secretId": "token", "replication": {"auto": {}}}),
+        "reader": Made("gcp:secretmanager/secretIamMember:SecretIamMember", props, after=["secret"]),
+    }
+
+
 _KEY = Made("aws:kms/key:Key", {"enableKeyRotation": True})
 _ENCRYPTED = {"encryptionConfig": {"provider": {"keyArn": "$key.arn"}, "resources": ["secrets"]}}
 _ACCOUNT = {"account": Made("gcp:serviceaccount/account:Account", {"accountId": "training"})}
@@ -118,6 +136,15 @@ EXAMPLES = {
         with_changes(CLUSTER, "cluster", accessConfig={"authenticationMode": "API_AND_CONFIG_MAP"}),
         at="cluster",
         path="accessConfig.authenticationMode",
+    ),
+    "MLS-IAM-09": Example(
+        _queue({"ArnEquals": {"aws:SourceArn": "arn:aws:sns:us-east-1:123456789012:jobs"}}),
+        _queue({}),
+        at="queue",
+        path="policy.Statement[0]",
+    ),
+    "MLS-IAM-09.gcp": Example(
+        _secret("group:training@example.com"), _secret("allAuthenticatedUsers"), at="reader", path="member"
     ),
     "MLS-IAM-07": Example(
         {"key": _KEY, **with_changes(CLUSTER, "cluster", **_ENCRYPTED)},

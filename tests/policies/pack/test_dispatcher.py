@@ -121,7 +121,7 @@ def test_a_preview_keeps_what_is_asked_for_where_the_answer_is_awaited(judge: Ju
 
 
 def test_a_policy_without_a_rule_for_it_is_not_applicable(judge: Judge) -> None:
-    answer = PolicyPack(judge).before(row("aws:sns/topic:Topic"))
+    answer = PolicyPack(judge).before(row("aws:sns/topicSubscription:TopicSubscription"))
     assert not answer.findings
     assert set(answer.idle) == {one for (scope, _), one in POLICIES.items() if scope == "resource"}
 

@@ -9,10 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from policies.audit import Audit
+from policies.audit import Audit, Inputs
 from policies.catalog import PolicyRule
 from policies.evaluate import Result, RuleOutcome
 from policies.exit_codes import exit_code
+from policies.judge import Judge
 from policies.report import html_page, json_report, junit, markdown, sarif, text
 from policies.report.markdown import MOST_CHARACTERS
 from policies.resource import Resource
@@ -66,7 +67,21 @@ def test_a_text_is_sorted_by_severity_and_has_no_control_characters() -> None:
     assert "Waived:\n  MLS-B-01 known" in said
     assert "Advice: waivers[0] ends" in said
     sums = "5 violations (3 critical, 2 medium), 1 waived, 1 undetermined, 1 passed, 1 not applicable"
-    assert said.endswith(f" 7 resources: {sums}")
+    *_, counts, ending = said.splitlines()
+    assert counts.endswith(f" 7 resources: {sums}")
+    assert ending.startswith("exit code 3")
+
+
+def test_a_text_of_a_preview_says_when_undetermined_values_are_known() -> None:
+    found = [outcome("MLS-A-01", "undetermined", "later")]
+    judge = Judge.read(None, None, DAY, None)
+    inputs = Inputs("preview", datetime.datetime(2026, 11, 23), {}, [], judge)
+    endings = [
+        text.document(replace(audited(found), inputs=one)).splitlines()[-1]
+        for one in (inputs, replace(inputs, kind="state"))
+    ]
+    assert all(one.startswith("exit code 4") for one in endings)
+    assert ["audit the state" in one for one in endings] == [True, False]
 
 
 def test_json_has_every_outcome() -> None:

@@ -41,6 +41,31 @@ DECIDED: dict[str, Case] = {
         for token in ("cluster:Cluster", "replicationGroup:ReplicationGroup")
         for old, new, older in (("7.0", "7.1", False), ("7.1", "7.0", True), ("6.2", "6.x", False))
     },
+    # CustomizeDiff of resourceCertificate: the domain is always among the names.
+    "domain among the names": (
+        "aws:acm/certificate:Certificate",
+        {"domainName": "a.test", "subjectAlternativeNames": ["b.test"]},
+        {"subjectAlternativeNames": ["a.test", "b.test"]},
+        {"domainName": "a.test", "subjectAlternativeNames": ["b.test", "a.test"]},
+        (),
+        (),
+    ),
+    "domain no more among the names": (
+        "aws:acm/certificate:Certificate",
+        {"domainName": "a.test", "subjectAlternativeNames": ["b.test", "a.test"]},
+        {},
+        {"domainName": "a.test", "subjectAlternativeNames": ["b.test"]},
+        (),
+        (),
+    ),
+    "another name": (
+        "aws:acm/certificate:Certificate",
+        {"domainName": "a.test", "subjectAlternativeNames": ["b.test"]},
+        {},
+        {"domainName": "a.test", "subjectAlternativeNames": ["b.test", "c.test"]},
+        ("subjectAlternativeNames[1]",),
+        ("subjectAlternativeNames[1]",),
+    ),
     # DiskImageDiffSuppress: an image by its family, with and without its project.
     "form of an image": (
         "gcp:compute/disk:Disk",

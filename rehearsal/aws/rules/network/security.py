@@ -17,6 +17,20 @@ _PORTS = ("fromPort", "toPort")
 _INSTANCE = "aws:ec2/instance:Instance"
 
 
+@BOOK.rule(
+    "AWS-SG-013",
+    "aws:ec2/securityGroup:SecurityGroup",
+    source="openstack/ec2-api ec2api/api/security_group.py (create_security_group: text)",
+)
+def name_is_not_reserved(inputs: Properties) -> Iterator[Violation]:
+    """A security group is not named default, as that of its VPC is."""
+    if inputs.get("name") == "default":
+        fix = "Choose another name, or adopt that of the VPC with a DefaultSecurityGroup."
+        yield Violation(
+            "name", "Cannot use reserved security group name: default", fix, "InvalidParameterValue"
+        )
+
+
 @BOOK.rule("AWS-SG-002", _IN, _OUT, source=_RULES)
 def all_protocols_have_no_ports(inputs: Properties) -> Iterator[Violation]:
     """A rule for all protocols names no ports."""
@@ -43,6 +57,23 @@ def ports_in_order(inputs: Properties) -> Iterator[Violation]:
     tcp = str(inputs.get("ipProtocol")).lower() in _WITH_PORTS
     if tcp and first is not None and last is not None and first > last:
         yield Violation("toPort", f"the range {first:.0f} to {last:.0f} is empty")
+
+
+@BOOK.rule_around(
+    "AWS-SG-014",
+    _INSTANCE,
+    source="hashicorp/terraform-provider-aws internal/service/ec2/ec2_instance.go (readSecurityGroups); "
+    "pulumi/pulumi-aws issues 744 and 988",
+    advice=True,
+)
+def groups_of_a_subnet_are_ids(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
+    """An instance in a subnet of a VPC names its groups in vpcSecurityGroupIds."""
+    subnet = site.find(inputs.get("subnetId"), "ec2/subnet:Subnet")
+    if subnet is not None and subnet.urn and inputs.get("securityGroups"):
+        message = (
+            "the provider keeps securityGroups in the default VPC only, and replaces the instance in each up"
+        )
+        yield Violation("securityGroups", message, "Use vpcSecurityGroupIds.")
 
 
 @BOOK.rule_around(

@@ -128,6 +128,13 @@ BASES: dict[str, dict[str, Any]] = {
         "handler": "main.run",
     },
     "sqs/queue:Queue": {"name": "q"},
+    "route53/record:Record": {
+        "zoneId": "$zone",
+        "name": "www.shop.test",
+        "type": "CNAME",
+        "ttl": 60,
+        "records": ["a.test"],
+    },
     "autoscaling/group:Group": {"minSize": 0, "maxSize": 2},
     "cloudwatch/metricAlarm:MetricAlarm": {
         "name": "a",

@@ -98,12 +98,19 @@ def _roles(world: World) -> None:
         ("admin", trust("ec2.amazonaws.com")),
         ("half_pod_role", trust("pods.eks.amazonaws.com")),
         ("lambda_role", trust("lambda.amazonaws.com")),
+        ("vpc_lambda_role", trust("lambda.amazonaws.com")),
         ("sage_role", trust("sagemaker.amazonaws.com")),
         ("lonely", trust("ec2.amazonaws.com")),
         ("of_a_group", trust("scheduler.amazonaws.com", source=f"{_SCHEDULER}:schedule-group/*")),
         ("of_a_schedule", trust("scheduler.amazonaws.com", source=f"{_SCHEDULER}:schedule/*")),
     ):
         world.add("iam/role:Role", name, assumeRolePolicy=trusted)
+    rights = policy(Action="ec2:*NetworkInterface*")
+    world.add("iam/rolePolicy:RolePolicy", "makes_interfaces", role="$vpc_lambda_role", policy=rights)
+    logs = "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"
+    attached = {"role": "$lambda_role", "policyArn": logs}
+    world.add("iam/rolePolicyAttachment:RolePolicyAttachment", "writes_logs", **attached)
+    world.add("route53/zone:Zone", "zone", name="shop.test")
     worker = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
     for role in ("node_role", "eks_role"):
         attached = {"role": f"${role}", "policyArn": worker}

@@ -20,6 +20,7 @@ WITH_STATE = {"MLS-GPU-05": _CLUSTER, "MLS-K8S-09": _CLUSTER, "MLS-RES-02": _REG
 """Rules that an account leaves open also where its state is known."""
 ALONE = {
     **WITH_STATE,
+    "MLS-IAM-09": "an account does not report policies of keys, secrets, queues and topics",
     "MLS-K8S-10": _OF_PROGRAM,
     "MLS-K8S-11": _ASKED,
     "MLS-REP-03": _ASKED,

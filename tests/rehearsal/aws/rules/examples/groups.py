@@ -37,6 +37,13 @@ EXAMPLES = {
         {"subnetId": "$a", "vpcSecurityGroupIds": ["$efa", "$other_group"]},
         {"subnetId": "$a", "vpcSecurityGroupIds": ["$efa"]},
     ),
+    "AWS-SG-014": Example(
+        "ec2/instance:Instance",
+        "securityGroups",
+        {"subnetId": "$a", "securityGroups": ["$efa"]},
+        {"subnetId": "$a", "vpcSecurityGroupIds": ["$efa"]},
+    ),
+    "AWS-SG-013": limit("ec2/securityGroup:SecurityGroup", "name", "default-web", "default"),
     "AWS-SG-011": Example(_RULE, "cidrBlocks", {"self": True}, {"self": True, "cidrBlocks": DROP}),
     "AWS-LIM-017": limit(_RULE, "type", "egress", "inbound"),
     "AWS-LIM-018": limit(_GROUP, "description", "Door (a, b) of 10.0.0.0/8", "It's open"),

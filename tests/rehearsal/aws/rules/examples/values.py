@@ -26,6 +26,7 @@ def _moves(*days: int, expires: int = 0) -> list[dict[str, Any]]:
     return [{**rule, "expiration": {"days": expires}}] if expires else [rule]
 
 
+_IN_VPC = {"vpcConfig": {"subnetIds": ["$a"], "securityGroupIds": ["$efa"]}}
 _CACHE = "elasticache/replicationGroup:ReplicationGroup"
 
 EXAMPLES: dict[str, Example] = {
@@ -52,6 +53,13 @@ EXAMPLES: dict[str, Example] = {
         {"environment": {"variables": {"AWS_PLACE": "eu"}}},
     ),
     "AWS-LAMBDA-005": Example(_FUNCTION, "role", {"role": "$node_role.arn"}, {"role": "$lambda_role.arn"}),
+    "AWS-LAMBDA-006": Example(
+        _FUNCTION,
+        "role",
+        {"role": "$lambda_role.arn", **_IN_VPC},
+        {"role": "$vpc_lambda_role.arn", **_IN_VPC},
+    ),
+    "AWS-R53-001": Example("route53/record:Record", "type", {"name": "Shop.test."}),
     "AWS-LAMBDA-004": Example(
         _FUNCTION,
         "handler",

@@ -115,6 +115,13 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         {"bucket": "shut", "role": READER, "member": "allUsers"},
         "member",
     ),
+    "GCP-IAM-011": (
+        "iam/workloadIdentityPool:WorkloadIdentityPool",
+        [],
+        {"workloadIdentityPoolId": "gcpx-pool"},
+        {"workloadIdentityPoolId": "gcp-pool"},
+        "workloadIdentityPoolId",
+    ),
     "GCP-IAM-010": (
         "projects/iAMCustomRole:IAMCustomRole",
         [],
