@@ -18,7 +18,7 @@ Fields = Iterator[tuple[str, str]]
 
 def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = Format.TEXT) -> None:
     """Show a stack, its gate and its alerts; in a rehearsal also emulated resources and running workloads."""
-    from infra.gate import gates, lines  # noqa: PLC0415
+    from infra.gate import gates  # noqa: PLC0415
     from infra.outputs import cluster as outputs  # noqa: PLC0415
     from infra.outputs import jobs as job_outputs  # noqa: PLC0415
     from infra.outputs import manager as manager_outputs  # noqa: PLC0415
@@ -71,12 +71,18 @@ def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = F
         rows.append(("stack", f"{stack}: no `up` has finished; {len(resources)} resources exist"))
     else:
         rows.append(("stack", f"{stack}: nothing is deployed"))
-    for line in lines(validations, wanted):
-        name, _, text = line.partition(" ")
-        rows.append((name, text.lstrip()))
+    rows += _validations(validations, wanted)
     rows += [("nodes", str(one)) for one in nodes]
     rows += [(name, printable(text)) for name, text in (alerts.fields() if alerts else ())]
     print_fields([*rows, *(_rehearsal(live) if live else ())])
+
+
+def _validations(validations: "Sequence[Gate]", wanted: "Iterable[str]") -> Fields:
+    from infra.gate import lines  # noqa: PLC0415
+
+    for line in lines(validations, wanted):
+        name, _, text = line.partition(" ")
+        yield name, text.lstrip()
 
 
 def _alerts(session: "Session", exported: "StackOutputs | None") -> "FiringAlerts | None":
