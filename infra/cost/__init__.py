@@ -7,6 +7,7 @@ usage outside the spec, are listed and never counted as 0. A month has 730 hours
 
 import datetime
 from dataclasses import replace
+from typing import cast
 
 from infra.cost.aws import cluster as aws
 from infra.cost.aws import jobs as aws_jobs
@@ -51,8 +52,7 @@ def estimate(spec: StackSpec, on: datetime.date) -> CostEstimate:  # noqa: PLR09
 
 def _manager(spec: StackSpec, layout: LargeLayout) -> tuple[StackSpec, ClusterLayout]:
     own = manager(spec, layout)
-    assert isinstance(own.layout, ClusterLayout)
-    return own, own.layout
+    return own, cast("ClusterLayout", own.layout)
 
 
 def _sum(spec: StackSpec, layout: LargeLayout, own: CostEstimate, on: datetime.date) -> CostEstimate:

@@ -39,9 +39,8 @@ def status(stack: Stack = "", rehearse: Rehearse = False, form: FormatOption = F
     exported = outputs.parse(found) if outputs.KEY in found and other is None else None
     record = other or exported
     validations = gates(resources)
-    spec = session.spec
     # The gate of jobs and of Slurm has no object in a cluster; an `up` ends only after it has passed.
-    wanted = spec.validated if spec and resources and not (jobs or slurm) else ()
+    wanted = session.spec.validated if session.spec and resources and not (jobs or slurm) else ()
     nodes = list(by_nodes(validations, exported, session.rehearsal)) if exported else []
     live = session.rehearsal.status() if session.rehearsal else None
     alerts = _alerts(session, exported)
