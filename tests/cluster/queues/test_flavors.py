@@ -67,11 +67,11 @@ def test_a_job_gets_a_pool_with_machines_that_are_large_enough(api: KubernetesAp
     with machines(api, [A100, L4], MACHINES), queues(api, [A100, L4], teams) as lab:
         namespace = lab.namespaces["Research"]
 
-        def pools(of: Object) -> list[str]:
+        def pools(of: Object) -> Any:
             terms = of["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
             return terms[0]["matchExpressions"][0]["values"]
 
-        def template(name: str, gpus: int = 2, **pod: Any) -> Object:
+        def template(name: str, gpus: int = 2, **pod: Any) -> Any:
             made = api.create(plain_job(namespace, name, gpus, **pod), dry_run=True)
             return made["spec"]["template"]["spec"]
 
@@ -82,7 +82,7 @@ def test_a_job_gets_a_pool_with_machines_that_are_large_enough(api: KubernetesAp
         assert lab.flavor("evaluate") == "l4"
         lab.submit("Research", "prepare-much", gpus=1, cpu="40")
         assert lab.flavor("prepare-much") == "a100"
-        near = {"podAntiAffinity": {}}
+        near: Object = {"podAntiAffinity": {}}
         assert pools(template("near", affinity=near)) == ["a100"]
         own: Object = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [
             {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["us-east-1a"]}

@@ -169,8 +169,8 @@ def test_ranges_of_a_cluster_are_its_own_and_none_by_default(large: Values) -> N
     layout(large)["clusters"][0]["api_access"] = ["203.0.113.7/32"]
     spec = stackspec.load("dev", large, "Pulumi.dev.yaml").spec
     assert isinstance(spec.layout, LargeLayout)
-    opened = [one.layout.api_access for one in workers(spec, spec.layout).values()]
-    assert opened == [("203.0.113.7/32",), ()]
+    opened = [one.layout for one in workers(spec, spec.layout).values()]
+    assert [isinstance(one, ClusterLayout) and one.api_access for one in opened] == [("203.0.113.7/32",), ()]
     layout(large)["clusters"][0]["api_access"] = ["0.0.0.0/0"]
     ((path, _),) = refused(large)
     assert path == "layout.clusters[0].api_access[0]"

@@ -9,12 +9,12 @@ a label of the flavors chooses among them (v0.19.2 pkg/scheduler/flavorassigner,
 import json
 from collections.abc import Mapping, Sequence
 
-from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.queueing import kueue_fields
 from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.policy import Mutation, rule
 from components.kubernetes.queueing.quotas import CPU, GPU, MEMORY, FlavorArgs, of_a_pod
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE, SAMPLES_QUEUE
+from infra.gate import POOL_LABEL
 from infra.launchers import kubeflow
 
 LARGE_ENOUGH = "trainstack-large-enough-pools"
