@@ -102,6 +102,23 @@ def test_up_deploys_the_clusters_and_then_the_manager(tmp_path: Path) -> None:
         assert {*words[3:]} == {"--yes", "--rehearse"}
 
 
+def test_validations_of_a_rehearsal_do_not_share_few_processors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(several, "REHEARSED_AT_ONCE", 1)
+    # Each notes its end, and fails where another one runs.
+    behaviour = (
+        "import pathlib, sys\n"
+        "if sys.argv[1] == 'up':\n"
+        "    alone = pathlib.Path('.trainstack/runs')\n"
+        "    alone.mkdir()\n"
+        "    alone.rmdir()\n"
+    )
+    code, _, errors = done(tmp_path, behaviour, "up", "--yes", "--rehearse")
+    assert code == 0, errors
+    assert order(tmp_path) == [*WORKERS, MANAGER]
+
+
 def test_destroy_ends_the_manager_and_then_the_clusters(tmp_path: Path) -> None:
     code, _, errors = done(tmp_path, "", "destroy", "--yes", "--now")
     assert code == 0, errors

@@ -29,6 +29,8 @@ SHOWN_EVERY_S = 15.0
 """Seconds between two lines about stacks that change."""
 AT_ONCE = 4
 """Stacks of clusters that change at the same time."""
+REHEARSED_AT_ONCE = max(1, min(AT_ONCE, (os.cpu_count() or 1) // 4))
+"""The same for `up` in a rehearsal: validations that share processors are undecided, and run again."""
 
 
 def stacks_of(spec: StackSpec | None) -> list[str]:
@@ -60,6 +62,7 @@ class Clusters:
     manager: str
     options: Sequence[str]
     """Options for the commands of the stacks, which ask no question."""
+    at_once: int = AT_ONCE
 
     def before_manager(self, *, to_stderr: bool) -> None:
         """Run the operation on all of them, each whatever happens to others.
@@ -101,7 +104,7 @@ class Clusters:
                 for one in children.values():  # not here: it may hold the lock that the signal broke into
                     threading.Thread(target=one.interrupt).start()
 
-            with ThreadPoolExecutor(AT_ONCE) as pool, _on_interruption(interrupt):
+            with ThreadPoolExecutor(self.at_once) as pool, _on_interruption(interrupt):
                 running = {
                     pool.submit(lambda one: None if stopped.is_set() else one.run(None), child): stack
                     for stack, child in children.items()
@@ -145,7 +148,8 @@ def clusters_of(spec: StackSpec | None, operation: str, given: Mapping[str, obje
         require_terminal()
         typer.confirm(f"Run `{operation}` on {', '.join([*stacks, name])}?", abort=True)
     confirmed = {**given, "yes": True} if "yes" in given else given
-    return Clusters(operation, stacks, name, words(confirmed))
+    at_once = REHEARSED_AT_ONCE if operation == "up" and given.get("rehearse") else AT_ONCE
+    return Clusters(operation, stacks, name, words(confirmed), at_once)
 
 
 def words(given: Mapping[str, object]) -> list[str]:

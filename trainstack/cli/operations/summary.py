@@ -193,7 +193,8 @@ def _money_fields(loaded: stackspec.LoadedSpec, *, verbose: bool) -> Iterator[tu
     estimate = cost.estimate(loaded.spec, today)
     budget = loaded.spec.budget.monthly_usd
     below = ", below the expected cost" if estimate.expected > budget else ""
-    yield "cost per month", f"{estimate.line(loaded.spec.region)}; budget ${budget:,.0f}{below}"
+    region = "their regions" if loaded.spec.layout.several else loaded.spec.region
+    yield "cost per month", f"{estimate.line(region)}; budget ${budget:,.0f}{below}"
     if verbose:
         if old := old_prices(estimate, today):
             yield "old prices", old
