@@ -90,6 +90,7 @@ def job(workload: Object, queues: Mapping[tuple[str, str], str], runs: Mapping[s
         active=spec.get("active", True),
         idle=labels.get(STOPPED_LABEL) == IDLE,
         cluster=str(status.get("clusterName") or ""),
+        sent=tuple(status.get("nominatedClusterNames") or ()),
         away=str((about.get("annotations") or {}).get(AWAY_NOTE) or ""),
         default_deadline=_by_default(labels, run),
         grouped=(about.get("annotations") or {}).get(_GROUP) == "true",

@@ -42,6 +42,9 @@ def reason(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]
         return of_inactive(idle=job.idle, away=job.away, checks=checks, conditions=rows)
     if job.admitted:
         return _starting(job, capacity)
+    if job.holding and job.sent:
+        text = f"it is sent to {', '.join(job.sent)}, which has not started it; the queue there says why"
+        return Reason("admission check", text)
     if job.holding:
         return of_checks(checks) or Reason("other", "its quota is reserved")
     return _queued(job, capacity, places)

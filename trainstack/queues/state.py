@@ -93,6 +93,8 @@ class Job:
     """It is a group of single pods, without an object of their own."""
     cluster: str = ""
     """The cluster to which a manager sent it; empty: none, or its own."""
+    sent: tuple[str, ...] = ()
+    """Clusters to which a manager sends it, before one of them has started it."""
     away: str = ""
     """Check and reason of a pool with windows that does not admit it (`agents.capacity_windows`)."""
 

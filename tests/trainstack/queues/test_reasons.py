@@ -122,6 +122,13 @@ def test_other_messages_of_kueue(words: str, kind: str) -> None:
     assert said.kind == kind and (kind == "preempting" or said.text == words)
 
 
+def test_a_job_that_another_cluster_has_not_started_names_the_cluster() -> None:
+    pending = (AdmissionCheck("clusters", "Pending", ""),)
+    held = replace(running("a"), conditions={"QuotaReserved": condition()})
+    said = why(replace(held, checks=pending, sent=("usw2",)))
+    assert said.kind == "admission check" and "usw2" in said.text
+
+
 def test_reasons_without_a_condition() -> None:
     assert why(job("a"), job("b", created=NOW)).kind == "other"
     assert figures(why(job("b", created=NOW), job("a"))) == ("behind others", [1])
