@@ -17,7 +17,10 @@ from tests.cluster.queues.lab import IMAGE, Lab, flavor, machines, queues
 from tests.cluster.queues.members import member
 from tests.cluster.waiting import eventually, gone
 
-POOLS = [flavor("l4", "g6.2xlarge", 2, usd_per_hour=0.98)]
+POOLS = [
+    flavor("l4", "g6.2xlarge", 2, usd_per_hour=0.98),
+    flavor("small", "g6.2xlarge", 1, usd_per_hour=0.5, cpu=1),  # jobs with two cores get the other one
+]
 TEAMS: list[TeamArgs] = [{"name": "Again", "weight": 1}]
 JOB, JOB_SET, RUNTIME = "batch/v1", "jobset.x-k8s.io/v1alpha2", (kubeflow.API_VERSION, "TrainingRuntime")
 SPOT = {"key": "spot", "operator": "Exists"}
@@ -25,7 +28,7 @@ SPOT = {"key": "spot", "operator": "Exists"}
 
 @pytest.fixture(scope="module")
 def lab(api: KubernetesApi) -> Iterator[Lab]:
-    with machines(api, POOLS, {"l4": "g6.2xlarge"}), queues(api, POOLS, TEAMS, ending=True) as made:
+    with machines(api, POOLS[:1], {"l4": "g6.2xlarge"}), queues(api, POOLS, TEAMS, ending=True) as made:
         eventually(lambda: _holds(api, made.namespaces["Again"]), "policies hold")
         yield made
 
@@ -38,7 +41,7 @@ def mine(lab: Lab, plane: ControlPlane, api: KubernetesApi) -> Iterator[Kubernet
 
 def job_spec(pods: int) -> Object:
     """A job with GPUs, a limit without a request, and a toleration of its own."""
-    container = {"name": "a", "image": IMAGE, "resources": {"limits": {GPU: 1, "cpu": "1"}}}
+    container = {"name": "a", "image": IMAGE, "resources": {"limits": {GPU: 1, "cpu": "2"}}}
     pod = {"restartPolicy": "Never", "tolerations": [SPOT], "containers": [container]}
     return {"parallelism": pods, "completions": pods, "template": {"spec": pod}}
 
@@ -56,8 +59,9 @@ def _queued(name: str, namespace: str) -> Object:
 
 def _holds(api: KubernetesApi, namespace: str) -> bool:
     made = api.create(_queued("probe", namespace), dry_run=True)
-    keys = [row["key"] for row in made["spec"]["template"]["spec"]["tolerations"]]
-    return GPU in keys and "activeDeadlineSeconds" in made["spec"]
+    pod = made["spec"]["template"]["spec"]
+    keys = [row["key"] for row in pod["tolerations"]]
+    return GPU in keys and "affinity" in pod and "activeDeadlineSeconds" in made["spec"]
 
 
 def _job(body: Object) -> Object:
@@ -71,7 +75,7 @@ def _added(body: Object) -> tuple[object, ...]:
     pod = job["template"]["spec"]
     keys = [row["key"] for row in pod["tolerations"]]
     requests = pod["containers"][0]["resources"].get("requests")
-    return keys, requests, job.get("activeDeadlineSeconds"), job.get("backoffLimit")
+    return keys, pod.get("affinity"), requests, job.get("activeDeadlineSeconds"), job.get("backoffLimit")
 
 
 @pytest.mark.parametrize("kind", ["Job", "JobSet"])
@@ -88,11 +92,12 @@ def test_a_manifest_that_is_applied_again_changes_nothing(
         spec["completionMode"] = "Indexed"
         spec = {"replicatedJobs": [{"name": "a", "template": {"spec": spec}}]}
     body = bodied(version, kind, name, namespace, spec)
-    added = ["spot", GPU], {"cpu": "1"}, job_limits.LONGEST_S, job_limits.MOST_RETRIES
+    added = ["spot", GPU], {"cpu": "2"}, job_limits.LONGEST_S, job_limits.MOST_RETRIES
     made = mine.apply(copy.deepcopy(body), manager="ci")
-    keys, requests, *limits = _added(made)
+    keys, affinity, requests, *limits = _added(made)
     assert (keys, *limits) == (added[0], *added[2:])
-    assert isinstance(requests, dict) and requests["cpu"] == "1"
+    assert affinity
+    assert isinstance(requests, dict) and requests["cpu"] == "2"
     assert made["metadata"]["labels"][DEADLINE_LABEL] == str(job_limits.LONGEST_S)
     if runs:
         eventually(lambda: not lab.api.get(version, kind, name, namespace)["spec"].get("suspend"), name)

@@ -12,11 +12,11 @@ from components.kubernetes.queueing.quotas import GPU, FlavorArgs, TeamArgs
 from components.kubernetes.training.trainer import runtimes
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from tests.cluster.queues.lab import IMAGE, flavor, machines, queues
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import eventually, gone
 
 TEAM: list[TeamArgs] = [{"name": "Applied ML", "weight": 1, "gpus": {"l4": 4, "a100": 0}}]
 RESEARCH: list[TeamArgs] = [{"name": "Research", "weight": 1, "gpus": {"l4": 2, "a100": 8}}, *TEAM]
-OURS = "trainstack.dev/tolerations"
+OURS = "trainstack.dev/pools"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 # The pools of dev-aws and their prices, in the order of its file.
 A100 = flavor("a100", "p4d.24xlarge", 4, usd_per_hour=32.77)
@@ -90,15 +90,26 @@ def test_a_job_gets_a_pool_with_machines_that_are_large_enough(api: KubernetesAp
         assert template("own", affinity=own)["affinity"] == own
         assert "affinity" not in template("chosen", nodeSelector={"trainstack.dev/pool": "a100"})
         assert "affinity" not in template("small", gpus=1)
+        assert "affinity" not in template("none", gpus=0)
         made = api.create(jobset(namespace, 8), dry_run=True)["spec"]["replicatedJobs"][0]
         assert pools(made["template"]["spec"]["template"]["spec"]) == ["a100"]
         with any_runtime(api):
-            for gpus, expected in ((8, ["a100"]), (1, None)):
+            for gpus, expected in ((8, [["a100"]]), (1, [])):
                 made = api.create(train_job(namespace, gpus), dry_run=True)
-                (patch,) = [one for one in made["spec"]["runtimePatches"] if one["manager"] == OURS]
-                (job,) = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
-                pod = job["template"]["spec"]["template"]["spec"]
-                assert (pools(pod) if "affinity" in pod else None) == expected
+                patches = [one for one in made["spec"]["runtimePatches"] if one["manager"] == OURS]
+                jobs = [one["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"] for one in patches]
+                found = [pools(one["template"]["spec"]["template"]["spec"]) for (one,) in jobs]
+                assert found == expected
+            # `kubectl apply` sends lists as they are in the manifest.
+            made = api.create(train_job(namespace, 8))
+            lists = {"spec": {"runtimePatches": []}}
+            again = api.patch(made["apiVersion"], "TrainJob", "run", lists, namespace)
+            before, after = (one["spec"]["runtimePatches"] for one in (made, again))
+            assert [one for one in before if one["manager"] == OURS] == [
+                one for one in after if one["manager"] == OURS
+            ]
+            api.delete(made["apiVersion"], "TrainJob", "run", namespace)
+            gone(api, [made])
 
 
 def test_an_expensive_pool_is_reached_only_through_its_queue(api: KubernetesApi) -> None:

@@ -1,6 +1,6 @@
 """Preflight checks and quotas of a stack on Google Cloud."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from infra.catalog.gcp import quotas as limits
@@ -31,8 +31,15 @@ _BEFORE_UP = (
 _BEFORE_UP_JOBS = ("billing", "apis", "organization-policies")
 
 
-def preflight_of(spec: StackSpec, further: "Mapping[str, Check] | None" = None) -> Preflight:
-    """The checks of a stack, and further ones, with the credentials of the environment. Raises UserError."""
+def preflight_of(
+    spec: StackSpec,
+    further: "Mapping[str, Check] | None" = None,
+    together: Sequence[StackSpec] = (),
+) -> Preflight:
+    """The checks of a stack, and further ones, with the credentials of the environment. Raises UserError.
+
+    `together`: specs of the stacks of one deployment, this one included.
+    """
     from infra.clouds.gcp import login  # noqa: PLC0415 - slow to import
     from trainstack.preflight.gcp import IDENTITY, ask, checks_of, quotas  # noqa: PLC0415
     from trainstack.preflight.gcp.project import Project  # noqa: PLC0415
@@ -42,7 +49,9 @@ def preflight_of(spec: StackSpec, further: "Mapping[str, Check] | None" = None) 
     if not isinstance(layout, ClusterLayout | SmallLayout) or not isinstance(on, GcpSpec):
         raise unsupported(spec)
     try:
-        project = Project.logged_in(spec, layout, on, _ATTEMPTS)
+        project = Project.logged_in(
+            spec, layout, on, _ATTEMPTS, tuple(one for one in together if one.name != spec.name)
+        )
     except login.LoggedOutError as error:
         variable = "GOOGLE_APPLICATION_CREDENTIALS"
         raise UserError([Problem(variable, None, str(error), login.LOG_IN, code="logged-out")]) from None

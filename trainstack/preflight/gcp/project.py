@@ -37,16 +37,23 @@ class Project:
     identity: Callable[[], str | None] = lambda: None
     """The IAM member of the credentials; None where they do not contain it."""
     machine: LocalMachine = field(default_factory=LocalMachine)
+    beside: tuple[StackSpec, ...] = ()
+    """Specs of other stacks that are deployed with this one, and share the project's quotas."""
 
     @classmethod
     def logged_in(
-        cls, spec: StackSpec, layout: ClusterLayout | SmallLayout, on: GcpSpec, attempts: int
+        cls,
+        spec: StackSpec,
+        layout: ClusterLayout | SmallLayout,
+        on: GcpSpec,
+        attempts: int,
+        beside: tuple[StackSpec, ...] = (),
     ) -> "Project":
         """The project with the credentials of the environment. Raises LoggedOutError."""
         # Requests are billed to the stack's project where they have none of their own, as by its provider.
         session, _ = login.session(attempts, on.project)
         credentials = getattr(session, "credentials", None)
-        return cls(spec, layout, on, session, lambda: login.who(credentials))
+        return cls(spec, layout, on, session, lambda: login.who(credentials), beside=beside)
 
     @cached_property
     def who(self) -> str | None:
@@ -122,12 +129,24 @@ class Project:
                         raise ApiRequestError(HALF, f"{scope}: {warning}")
                     yield from ((scope.rpartition("/")[2], row) for row in rows.get(key) or ())
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The stack, and those that are deployed with it."""
+        return (self.spec.name, *(spec.name for spec in self.beside))
+
     def owns(self, labels: Mapping[str, str] | None) -> bool:
-        """Return whether a resource with these labels belongs to the stack."""
-        mine = gcp_labels(lasting_tags(self.spec.name))
-        key = next(iter(mine))
-        has = labels or {}
-        return has.get(key) == mine[key] or has.get(_CLUSTER_LABEL) == self.spec.name
+        """Return whether a resource with these labels is of the stack."""
+        return _of(self.spec.name, labels or {})
+
+    def shares(self, labels: Mapping[str, str] | None) -> bool:
+        """Return whether it is of the stack, or of one that is deployed with it."""
+        return any(_of(name, labels or {}) for name in self.names)
+
+
+def _of(stack: str, labels: Mapping[str, str]) -> bool:
+    mine = gcp_labels(lasting_tags(stack))
+    key = next(iter(mine))
+    return labels.get(key) == mine[key] or labels.get(_CLUSTER_LABEL) == stack
 
 
 def answered(name: str, check: Callable[[Project], Iterator[Answer]], project: Project) -> Iterator[Answer]:

@@ -27,7 +27,7 @@ class _Room:
 def room(project: Project) -> Iterator[Answer]:
     """Each quota allows the use of others plus the needs of the stack with every pool at its largest."""
     use = Use(project)
-    for key, demands in by_quota(needs(project.spec).most).items():
+    for key, demands in by_quota(_needs(project)).items():
         check = f"quota {key}"
         try:
             found = _room(project, use, key)
@@ -45,7 +45,7 @@ def left(project: Project) -> Mapping[str, float]:
     """The rest that others leave of each quota that the stack needs; without unreadable quotas."""
     found: dict[str, float] = {}
     use = Use(project)
-    for key in by_quota(needs(project.spec).most):
+    for key in by_quota(_needs(project)):
         try:
             one = _room(project, use, key)
         except ApiRequestError:
@@ -53,6 +53,20 @@ def left(project: Project) -> Mapping[str, float]:
         if one is not None and one.allowed != math.inf:
             found[key] = max(0.0, one.allowed - one.used)
     return found
+
+
+def _needs(project: Project) -> Sequence[Demand]:
+    """The needs of the stack at its largest, and of those beside it for quotas that they share."""
+    region = project.spec.region
+    return [
+        *needs(project.spec).most,
+        *(
+            one
+            for spec in project.beside
+            for one in needs(spec).most
+            if spec.region == region or not facts.quotas[one.key].regional
+        ),
+    ]
 
 
 def _room(project: Project, use: Use, key: str) -> _Room | None:

@@ -57,10 +57,10 @@ class Use:
         return self._counted[key]() if key in self._counted else self._machines.get(key, 0.0)
 
     def _networks(self) -> float:
-        """Networks have no labels: those of the stack begin with its name."""
-        name = self._project.spec.name
+        """Networks have no labels: those of a stack begin with its name."""
         rows = self._project.items("compute.networks.list", "items", project=self._project.on.project)
-        return float(sum(not str(row["name"]).startswith(f"{name}-") and row["name"] != name for row in rows))
+        starts = tuple(f"{name}-" for name in self._project.names)
+        return float(sum(not f"{row['name']}-".startswith(starts) for row in rows))
 
     def _addresses(self) -> float:
         """Static and automatic ones that are in use, and those that machines borrow."""
@@ -70,15 +70,15 @@ class Use:
             if place == self._project.spec.region and external and not self._of_stack(row):
                 found.add(str(row["address"]))
         for zone, row in self._instances:
-            if self._here(zone) and not self._project.owns(row.get("labels")):
+            if self._here(zone) and not self._project.shares(row.get("labels")):
                 for nic in row.get("networkInterfaces") or ():
                     found |= {str(one["natIP"]) for one in nic.get("accessConfigs") or () if one.get("natIP")}
         return float(len(found))
 
     def _of_stack(self, row: Row) -> bool:
         """Addresses that Cloud NAT allocated have no labels, but the name of its router."""
-        start = f"{self._project.spec.name}-"
-        return self._project.owns(row.get("labels")) or any(
+        start = tuple(f"{name}-" for name in self._project.names)
+        return self._project.shares(row.get("labels")) or any(
             last(user).startswith(start) for user in row.get("users") or ()
         )
 
@@ -90,7 +90,7 @@ class Use:
                 for place, row in rows
                 if self._here(place)
                 and last(row.get("type")) in _SSD
-                and not self._project.owns(row.get("labels"))
+                and not self._project.shares(row.get("labels"))
             )
         )
 
@@ -102,7 +102,7 @@ class Use:
             if (
                 row.get("tier") in _ENTERPRISE
                 and self._here(place)
-                and not self._project.owns(row.get("labels"))
+                and not self._project.shares(row.get("labels"))
             ):
                 found += sum(int(share.get("capacityGb", 0)) for share in row.get("fileShares") or ())
         return float(found)
@@ -123,7 +123,7 @@ class Use:
 
     def _running(self) -> Iterator[_Machines]:
         for zone, row in self._instances:
-            if not self._project.owns(row.get("labels")) and not _on_reservation(row):
+            if not self._project.shares(row.get("labels")) and not _on_reservation(row):
                 model = (row.get("scheduling") or {}).get("provisioningModel", "STANDARD")
                 yield _Machines(zone, last(row.get("machineType")), row, model in _PREEMPTIBLE)
 

@@ -148,10 +148,8 @@ def _mutations(flavors: Sequence[FlavorArgs], *, ending: bool) -> Iterator[Mutat
     variables = {"resources": _OF_TRAIN_JOB, "untolerated": _untolerated_trainer()}
     variables |= {"unrequested": _unrequested()}
     train_jobs = [rule("trainer.kubeflow.org", "trainjobs", operations=_CHANGES)]
-    variables = {**_with_before(variables), "pools": pools.of_trainer(flavors, _patched_trainer())}
-    yield Mutation(TRAIN_JOBS, train_jobs, [_train_job(), _requests()], variables)
-    if large_enough := pools.mutation(flavors, _TEMPLATES):
-        yield large_enough
+    yield Mutation(TRAIN_JOBS, train_jobs, [_train_job(), _requests()], _with_before(variables))
+    yield from pools.mutations(flavors, _TEMPLATES, _before(_TEMPLATES))
     with_gpus = [each for each in flavors if each["gpus"]]
     if with_gpus:
         # Volumes and limits of a pod never change.
@@ -217,34 +215,24 @@ def _untolerated_trainer() -> str:
 
     That list is empty if one of them is of GPU nodes.
     """
+    jobs = "patch.?trainingRuntimeSpec.?template.?spec.?replicatedJobs.orValue([])"
+    own = "job.?template.?spec.?template.?spec.?tolerations.orValue([])"
     return f"""
       {_gpus("object.spec.?trainer.?resourcesPerNode")} == 0 ? [] : [
-        {_patched_trainer()}.map(pod, pod.?tolerations.orValue([])).flatten()
+        object.spec.?runtimePatches.orValue([]).map(patch, {jobs}.filter(job, job.name == 'node')
+          .map(job, {own}).flatten()).flatten()
       ].filter(tolerations, !{_tolerates("tolerations")})
     """
 
 
-def _patched_trainer() -> str:
-    """The specs of the trainer's pod in the patches of a TrainJob, in a list."""
-    jobs = "patch.?trainingRuntimeSpec.?template.?spec.?replicatedJobs.orValue([])"
-    own = "job.?template.?spec.?template.?spec"
-    return (
-        f"object.spec.?runtimePatches.orValue([]).map(patch, {jobs}"
-        f".filter(job, job.name == 'node' && {own}.hasValue()).map(job, dyn({own}.value()))).flatten()"
-    )
-
-
 def _train_job() -> str:
-    """A patch of the runtime where the TrainJob itself requests GPUs per node: a toleration, and pools.
+    """A patch of the runtime with the toleration, where the TrainJob itself requests GPUs per node.
 
     The lists of several patches replace each other (trainer v2.2.1 pkg/runtime/core/trainingruntime.go,
     `mergeRuntimePatches`), so those of the user are repeated. The trainer's job is `node` in every runtime
     without MPI.
     """
-    tolerations = f"'tolerations': dyn(tolerations + [dyn({_TOLERATION})])"
-    chosen = f"{{{tolerations}, 'affinity': dyn({pools.affinity('variables.pools')})}}"
-    spec = f"variables.pools.size() == 0 ? dyn({{{tolerations}}}) : dyn({chosen})"
-    pod = {"spec": {"template": {"spec": _Cel(spec)}}}
+    pod = {"spec": {"template": {"spec": {"tolerations": _Cel(f"tolerations + [dyn({_TOLERATION})]")}}}}
     runtime = {"template": {"spec": {"replicatedJobs": [{"name": "node", "template": pod}]}}}
     patch = _literal({"manager": "trainstack.dev/tolerations", "trainingRuntimeSpec": runtime})
     return f"""

@@ -1,9 +1,10 @@
 """Quotas of the project in Cloud Quotas, compared with the needs of the stack."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
-from tests.trainstack.preflight.gcp.asking import DENIED, ID, NUMBER, aggregated, disabled, project
+from tests.trainstack.preflight.gcp.asking import DENIED, ID, NUMBER, aggregated, asked, disabled, project
 from tests.trainstack.preflight.gcp.quota_answers import GET, PENDING, google, machine, room
 from trainstack.preflight.answers import State
 from trainstack.preflight.gcp import quotas
@@ -38,6 +39,22 @@ def test_a_new_project_gets_the_requests_for_quotas() -> None:
     assert found["gpus_all_regions"].fix.endswith(
         "--quota-id=GPUS-ALL-REGIONS-per-project --preferred-value=40"
     )
+
+
+def test_stacks_of_one_deployment_share_the_quotas_of_the_project() -> None:
+    networks = {"items": [{"name": "beside-network"}, {"name": "of-others"}]}
+    of = project(google(networks=networks))
+    alone = {answer.check: answer for answer in asked(quotas.room, of)}
+    far = of.spec.model_copy(update={"name": "beside", "region": "us-east4"})
+    of = replace(of, beside=(far,))
+    shared = {answer.check: answer for answer in asked(quotas.room, of)}
+
+    def figures(text: str) -> list[int]:
+        return [int(number) for number in re.findall(r"(\d+) (?:network|GPU|used)", text)]
+
+    (needed, used), (both, others) = (figures(one["quota networks"].text)[:2] for one in (alone, shared))
+    assert (both, used, others) == (2 * needed, 2, 1)
+    assert shared["quota h100_mega"] == alone["quota h100_mega"], "another region"
 
 
 def test_zero_is_left_out_of_json_and_is_still_zero() -> None:

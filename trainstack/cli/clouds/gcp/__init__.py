@@ -30,17 +30,14 @@ def read_secret(exported: "StackOutputs") -> dict[str, Any]:
     return dict(read_secret(exported.mlflow_admin_secret))
 
 
-def preflight(spec: "StackSpec", together: Sequence["StackSpec"] = ()) -> "Preflight":  # noqa: ARG001
-    """The checks of the project, and in a client's folder of its setup. Raises UserError without a login.
-
-    Quotas are compared with the needs of each stack alone.
-    """
+def preflight(spec: "StackSpec", together: Sequence["StackSpec"] = ()) -> "Preflight":
+    """The checks of the project, and in a client's folder of its setup. Raises UserError without a login."""
     from infra.places import CLIENT  # noqa: PLC0415
     from trainstack.bootstrap.gcp.checks import checks_of  # noqa: PLC0415 - slow to import
     from trainstack.bootstrap.setup import setup_of  # noqa: PLC0415
     from trainstack.preflight.gcp.deployment import preflight_of  # noqa: PLC0415
 
-    return preflight_of(spec, checks_of(setup_of(CLIENT)) if CLIENT else None)
+    return preflight_of(spec, checks_of(setup_of(CLIENT)) if CLIENT else None, together)
 
 
 def beyond(spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) -> list["Short"]:
