@@ -102,7 +102,7 @@ def test_a_job_gets_a_pool_with_machines_that_are_large_enough(api: KubernetesAp
                 assert found == expected
             # `kubectl apply` sends lists as they are in the manifest.
             made = api.create(train_job(namespace, 8))
-            lists = {"spec": {"runtimePatches": []}}
+            lists: Object = {"spec": {"runtimePatches": []}}
             again = api.patch(made["apiVersion"], "TrainJob", "run", lists, namespace)
             before, after = (one["spec"]["runtimePatches"] for one in (made, again))
             assert [one for one in before if one["manager"] == OURS] == [
