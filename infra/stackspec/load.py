@@ -234,11 +234,14 @@ def _of_cluster(stack: str, nodes: Mapping[str, Node], source: str, folder: Path
         raise UserError(
             [Problem("stack", stack, rule, fix, f"{NAMESPACE}:{CLUSTER}", code="stack-not-of-cluster")]
         )
-    if whole.broken:
-        # Problems are of the file with the values.
-        return LoadedSpec(whole.spec, whole.tree, broken=whole.broken)
     tree = worker_tree(whole.tree, cluster)
-    return LoadedSpec(StackSpec.model_validate(merge.values(tree)), tree, ClusterMember(whole.spec, cluster))
+    try:
+        spec = StackSpec.model_validate(merge.values(tree))
+    except ValidationError:
+        if not whole.broken:
+            raise
+        raise UserError(whole.broken) from None  # such as two pools of one full name
+    return LoadedSpec(spec, tree, ClusterMember(whole.spec, cluster), broken=whole.broken)
 
 
 def _not_large(of: str, why: str) -> Problem:

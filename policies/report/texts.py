@@ -95,6 +95,8 @@ def total(audit: "Audit") -> str:
 def ending(audit: "Audit") -> str:
     """The exit code and its meaning; of a preview also how to judge what it leaves undetermined."""
     said = f"exit code {int(audit.code)}: {OF_COMMAND['audit'][audit.code]}"
+    if audit.outcomes and not of(audit, "pass", "fail", "waived", "undetermined"):
+        said += ". No rule applies to any resource, so nothing was judged"
     of_preview = audit.inputs is not None and audit.inputs.kind == "preview"
     if of_preview and of(audit, "undetermined"):
         said += ". Values that a preview does not know are known after `up`: audit the state then"

@@ -90,7 +90,12 @@ def _clusters(spec: "StackSpec") -> list["StackSpec"]:
     from infra.stackspec.layouts import LargeLayout  # noqa: PLC0415
     from infra.stackspec.several.derived import workers  # noqa: PLC0415
 
-    return list(workers(spec, spec.layout).values()) if isinstance(spec.layout, LargeLayout) else []
+    if not isinstance(spec.layout, LargeLayout):
+        return []
+    from trainstack.cli.operations.several import stacks_of  # noqa: PLC0415
+
+    stacks_of(spec)  # each needs its file
+    return list(workers(spec, spec.layout).values())
 
 
 def _made(spec: "StackSpec", together: Sequence["StackSpec"], skipped: Sequence[str]) -> "Preflight":

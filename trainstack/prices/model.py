@@ -111,7 +111,8 @@ class PricePlace:
 
     def missing(self, name: str) -> UnpricedPart:
         """A part without a known price here."""
-        return UnpricedPart(name, f"no known price in {self.region or 'an unknown region'}")
+        where = f" in {self.region}" if self.region else ": the preview names no region of its provider"
+        return UnpricedPart(name, f"no known price{where}")
 
 
 def text(props: Mapping[str, Any], path: str, default: str = "") -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from ipaddress import IPv4Network
 from itertools import combinations
 
 from infra.catalog import ranges
@@ -97,8 +98,14 @@ def network_ranges(_: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
     for (first, one), (second, other) in combinations(known, 2):
         if one.overlaps(other):
             rule = f"overlaps {one}, and networks that overlap cannot be connected"
-            fix = "Use another range, such as 10.32.0.0/16."
+            fix = f"Use another range, such as {_unused([found for _, found in known])}."
             yield Problem(second, str(other), rule, fix, first, code="networks-overlap")
+
+
+def _unused(taken: list[IPv4Network]) -> IPv4Network:
+    """A range of 10.0.0.0/8 that overlaps none."""
+    every = IPv4Network("10.0.0.0/8").subnets(new_prefix=16)
+    return next((one for one in every if not any(one.overlaps(other) for other in taken)), taken[0])
 
 
 def guarantees(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
@@ -166,8 +173,8 @@ def of_clusters(spec: StackSpec, layout: LargeLayout, check: OfCluster) -> Itera
         return
     try:
         made = workers(spec, layout)
-    except ValueError:
-        return  # values that are not of their types, which are reported anyway
+    except (ValueError, KeyError):
+        return  # values that are missing or not of their types, which are reported anyway
     seen = {(problem.path, problem.code) for rule in _OF_ALL for problem in rule(spec)}
     # The manager has no pools, so rules that need some do not hold for it.
     for problem in check(manager(spec, layout)):
@@ -193,6 +200,8 @@ def _placed(problem: Problem, index: int, layout: LargeLayout) -> Problem:
             return given.replace("data.shared_fs", f"{_CLUSTERS}[{index}].shared_fs", 1)
         return _OWN.sub(rf"{_CLUSTERS}[{index}].\1", given).replace(f".{name}-", ".")
 
+    # Clusters behind a manager have names alone.
+    fix = "Leave it empty." if problem.code == "api-ranges-without-address" else problem.fix
     return Problem(
-        path(problem.path), problem.value, problem.rule, problem.fix, path(problem.against), code=problem.code
+        path(problem.path), problem.value, problem.rule, fix, path(problem.against), code=problem.code
     )

@@ -56,7 +56,8 @@ def of_stack(spec: StackSpec) -> StackSpec:
 
 def worker(spec: StackSpec, cluster: str) -> StackSpec:
     """The spec of a worker. Raises ValidationError for names that are too long, KeyError for no cluster."""
-    tree = worker_tree(node(spec.model_dump(mode="json"), "spec"), cluster)
+    # Values that are not of their types are reported by other rules.
+    tree = worker_tree(node(spec.model_dump(mode="json", warnings=False), "spec"), cluster)
     return StackSpec.model_validate(values(tree))
 
 

@@ -106,6 +106,26 @@ def test_networks_that_overlap_are_refused(large: Values, at: int, cidr: str) ->
     assert {code for _, code in refused(large)} == {"networks-overlap"}
 
 
+def test_the_range_that_is_proposed_is_unused(large: Values) -> None:
+    layout(large)["clusters"][1]["network_cidr"] = "10.32.0.0/16"
+    (problem,) = problems(large)
+    assert "10.1.0.0/16" in problem.fix
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("key", ["zones", "region", "network_cidr", "pools", "name"])
+def test_a_missing_value_of_a_cluster_is_named(large: Values, key: str) -> None:
+    del layout(large)["clusters"][0][key]
+    assert {path for path, _ in refused(large)} == {f"layout.clusters[0].{key}"}
+
+
+def test_a_cluster_of_a_file_that_breaks_a_rule_is_still_that_cluster(folder: Path) -> None:
+    file = folder / "Pulumi.large-aws.yaml"
+    file.write_text(file.read_text().replace("network_cidr: 10.48.0.0/16", "network_cidr: 10.32.0.0/16"))
+    loaded = stackspec.load_typed("large-aws-usw2", folder)
+    assert loaded.broken and (loaded.spec.name, loaded.spec.region) == ("large-aws-usw2", "us-west-2")
+
+
 def test_two_clusters_of_one_name_are_refused(large: Values) -> None:
     layout(large)["clusters"][1]["name"] = "usw2"
     assert ("layout.clusters[1].name", "cluster-named-twice") in refused(large)

@@ -219,3 +219,10 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError) as refused:
         run("audit", "--preview", str(tmp_path / "plan.json"), "--config", "a:b=1")
     assert refused.value.codes == (("option-missing", "--config"),)
+
+
+@pytest.mark.parametrize("option", [("--config", "aws:region=us-west-2"), ("--stack", "prod")], ids=" ".join)
+def test_settings_of_a_project_are_refused_beside_a_file(tmp_path: Path, option: tuple[str, str]) -> None:
+    with pytest.raises(UserError) as caught:
+        run("preview", "--project", str(plan(tmp_path, [])), *option)
+    assert caught.value.codes == (("option-conflict", option[0]),)

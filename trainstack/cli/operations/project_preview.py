@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from infra.errors import Problem, raise_all
 from infra.exit_codes import ExitCode
 from policies.judge import Judge
 from policies.sources import preview
@@ -37,7 +38,23 @@ def preview_file(given: Path, stack: str = "", settings: Sequence[str] = ()) -> 
 
 
 def show(given: Path, stack: str, settings: Sequence[str], limits: PriceLimits, *, as_json: bool) -> ExitCode:
-    """Print prices and verdict; returns the exit code that the limits decide."""
+    """Print prices and verdict; returns the exit code that the limits decide.
+
+    Raises UserError for settings beside a file, which has its own.
+    """
+    if not given.is_dir():
+        options = [("--stack", stack), *(("--config", one) for one in settings)]
+        rule, fix = (
+            "is of a project, and a file was given",
+            "Leave it out, or name the folder of the project.",
+        )
+        raise_all(
+            [
+                Problem(name, value, rule, fix, "--project", code="option-conflict")
+                for name, value in options
+                if value
+            ]
+        )
     with preview_file(given, stack, settings) as path:
         report = _of_file(path, limits)
     if as_json:
