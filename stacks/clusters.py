@@ -18,9 +18,9 @@ from infra.naming import team_namespace
 from infra.outputs import cluster as outputs
 from infra.outputs.cluster import WorkerOutputs
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import ClusterSpec
+from infra.stackspec.layouts import ClusterSpec, LargeLayout
 from infra.stackspec.model import demanded
-from infra.stackspec.several.derived import ClusterMember, digest
+from infra.stackspec.several.derived import ClusterMember, digest, workers
 from stacks.parts import Alerting, Cluster, ClusterT, NodePool, Pools
 
 
@@ -63,7 +63,7 @@ ClusterC_contra = TypeVar("ClusterC_contra", bound=Cluster, contravariant=True)
 
 
 class WorkerCloud(Protocol[ClusterC_contra]):
-    """A cloud of a worker, beside `stacks.parts.ClusterC_contraloud`."""
+    """A cloud of a worker, beside `stacks.parts.ClusterCloud`."""
 
     def login(self, cluster: ClusterC_contra, member: ClusterMember) -> ManagerLogin:
         """Access of the manager's program to the API server, from its network."""
@@ -100,14 +100,21 @@ class ManagerCloud(Protocol[ClusterT]):
         """The budget of the manager and all workers; returns its name."""
 
 
-def places(workers: Mapping[str, StackSpec]) -> dict[str, WorkerOutputs | None]:
+def worker_stacks(spec: StackSpec, layout: LargeLayout) -> list[WorkerStack]:
+    """The clusters of a manager. Raises UserError as `places`."""
+    specs = workers(spec, layout)
+    known = places(specs)
+    return [WorkerStack(specs[one.name], one, known[one.name]) for one in layout.clusters]
+
+
+def places(specs: Mapping[str, StackSpec]) -> dict[str, WorkerOutputs | None]:
     """Places of the clusters, from the outputs of their stacks.
 
     Raises UserError in a deployment, where one is not deployed, or from another spec; a preview warns.
     """
     found: dict[str, WorkerOutputs | None] = {}
     problems = []
-    for name, worker in workers.items():
+    for name, worker in specs.items():
         place = _place(worker.name)
         if isinstance(place, str):
             fix = f"Deploy it first: trainstack up -s {worker.name}."
@@ -154,7 +161,7 @@ def joined(
     spec: StackSpec,
     member: ClusterMember,
 ) -> Mapping[str, Any]:
-    """Declare the manager's access to a worker, and its end; returns its place (`WorkerOutputs`)."""
+    """Declare the manager's access to a worker, and its end; returns its place, and the manager's budget."""
     login = cloud.login(cluster, member)
     namespaces = [team_namespace(team.name) for team in spec.teams]
     access = ManagerAccess(
@@ -167,13 +174,14 @@ def joined(
         {"namespaces": namespaces, "image": demanded(spec.tracking).image},
         cluster.after(access),
     )
-    return {
+    place = {
         "of": member.of.name,
         "cluster": member.cluster,
         "spec": digest(spec),
         "cluster_name": cluster.name,
         **login.fields,
     }
+    return {"worker": place, "budget": budget_name(member.of.name)}
 
 
 def budget_name(stack: str) -> str:

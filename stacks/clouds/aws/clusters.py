@@ -12,17 +12,16 @@ from components.aws.storage.disks import AwsDisks
 from components.kubernetes.clusters import dispatching
 from components.kubernetes.clusters.dispatching import WorkerArgs
 from components.kubernetes.people import SubjectArgs, group
-from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.tracking.pod import AgentArgs
 from infra.naming import MANAGER_GROUP, team_group
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout
-from infra.stackspec.several.derived import ClusterMember, manager, workers
+from infra.stackspec.several.derived import ClusterMember, manager
 from stacks.clouds.aws.cluster import AwsCloud, EksCluster
 from stacks.clouds.aws.pools import pool_record
 from stacks.clouds.aws.teams import members_on_aws
-from stacks.clusters import DispatcherIdentity, ManagerLogin, WorkerStack, budget_name, joined, places
+from stacks.clusters import DispatcherIdentity, ManagerLogin, WorkerStack, joined, worker_stacks
 from stacks.layouts.cluster import one_cluster
 from stacks.layouts.manager import manager_of_clusters
 from stacks.parts import NodePool
@@ -30,9 +29,7 @@ from stacks.parts import NodePool
 
 def manager_on_aws(spec: StackSpec, layout: LargeLayout, on: AwsSpec) -> dict[str, Any]:
     """Declare the stack of the manager."""
-    own, specs = manager(spec, layout), workers(spec, layout)
-    known = places(specs)
-    found = [WorkerStack(specs[one.name], one, known[one.name]) for one in layout.clusters]
+    own, found = manager(spec, layout), worker_stacks(spec, layout)
     return manager_of_clusters(AwsManager(own, _pools(own), on, found), own, _pools(own), found)
 
 
@@ -43,12 +40,7 @@ def cluster_on_aws(
     if member is None:
         return one_cluster(AwsCloud(spec, layout, on), spec, layout)
     cloud = AwsWorker(spec, layout, on, member)
-
-    def with_manager(cluster: EksCluster, queueing: Queueing) -> Mapping[str, Any]:
-        place = joined(cloud, cluster, queueing, spec, member)
-        return {"worker": place, "budget": budget_name(member.of.name)}
-
-    return one_cluster(cloud, spec, layout, with_manager)
+    return one_cluster(cloud, spec, layout, lambda one, queues: joined(cloud, one, queues, spec, member))
 
 
 class AwsWorker(AwsCloud):

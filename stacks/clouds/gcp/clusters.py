@@ -10,17 +10,16 @@ from components.gcp.pod_account import METADATA_SERVER, metadata_grants
 from components.kubernetes.clusters import dispatching
 from components.kubernetes.clusters.dispatching import WorkerArgs
 from components.kubernetes.people import SubjectArgs, user
-from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.tracking.pod import AgentArgs
 from infra.naming import large_tags
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout
-from infra.stackspec.several.derived import ClusterMember, manager, workers
+from infra.stackspec.several.derived import ClusterMember, manager
 from stacks.clouds.gcp.cluster import GcpCloud, GkeCluster
 from stacks.clouds.gcp.pools import pool_records
 from stacks.clouds.gcp.teams import members_on_gcp
-from stacks.clusters import DispatcherIdentity, ManagerLogin, WorkerStack, budget_name, joined, places
+from stacks.clusters import DispatcherIdentity, ManagerLogin, WorkerStack, joined, worker_stacks
 from stacks.layouts.cluster import one_cluster
 from stacks.layouts.manager import manager_of_clusters
 from stacks.parts import NodePool
@@ -28,9 +27,7 @@ from stacks.parts import NodePool
 
 def manager_on_gcp(spec: StackSpec, layout: LargeLayout, on: GcpSpec) -> dict[str, Any]:
     """Declare the stack of the manager."""
-    own, specs = manager(spec, layout), workers(spec, layout)
-    known = places(specs)
-    found = [WorkerStack(specs[one.name], one, known[one.name]) for one in layout.clusters]
+    own, found = manager(spec, layout), worker_stacks(spec, layout)
     return manager_of_clusters(GcpManager(own, _pools(own), on), own, _pools(own), found)
 
 
@@ -41,12 +38,7 @@ def cluster_on_gcp(
     if member is None:
         return one_cluster(GcpCloud(spec, layout, on), spec, layout)
     cloud = GcpWorker(spec, layout, on, member)
-
-    def with_manager(cluster: GkeCluster, queueing: Queueing) -> Mapping[str, Any]:
-        place = joined(cloud, cluster, queueing, spec, member)
-        return {"worker": place, "budget": budget_name(member.of.name)}
-
-    return one_cluster(cloud, spec, layout, with_manager)
+    return one_cluster(cloud, spec, layout, lambda one, queues: joined(cloud, one, queues, spec, member))
 
 
 class GcpWorker(GcpCloud):
