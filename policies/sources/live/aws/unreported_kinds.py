@@ -48,6 +48,16 @@ _NOT_READ = (
     "aws:sagemaker/notebookInstance:NotebookInstance",
     "aws:sagemaker/notebookInstanceLifecycleConfiguration:NotebookInstanceLifecycleConfiguration",
 )
+_RESOURCE_POLICIES = (
+    "aws:ecr/repositoryPolicy:RepositoryPolicy",
+    "aws:kms/keyPolicy:KeyPolicy",
+    "aws:lambda/permission:Permission",
+    "aws:secretsmanager/secretPolicy:SecretPolicy",
+    "aws:sns/topic:Topic",
+    "aws:sns/topicPolicy:TopicPolicy",
+    "aws:sqs/queue:Queue",
+    "aws:sqs/queuePolicy:QueuePolicy",
+)
 UNREPORTED = {
     **dict.fromkeys(_NOT_READ, _PLAIN),
     **dict.fromkeys(
@@ -57,6 +67,7 @@ UNREPORTED = {
         ),
         "prefix lists are not read from an account; audit a state",
     ),
+    **dict.fromkeys(_RESOURCE_POLICIES, "its policy is not read from an account; audit a state"),
     "aws:cloudcontrol/resource:Resource": "groups of PCS are not read from an account; audit a state",
     "kubernetes:": "an account of AWS does not report objects in its clusters; audit a state, or a cluster",
     "aws:": "resources of this type are not read from an account",
