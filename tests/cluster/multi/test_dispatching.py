@@ -50,7 +50,8 @@ def test_preemption_stops_a_job_on_one_cluster_only(clusters: Fleet) -> None:
     assert clusters.manager.evictions(stopped) == {"Preempted": 1}
     for lab in clusters.workers.values():
         lab.jobs.update({job: clusters.manager.jobs[job] for job in left})
-        assert not any(lab.evictions(job) for job in left)
+        found = {job: lab.evictions(job) for job in left}
+        assert not any(found.values()), found
 
 
 def test_a_team_gets_its_guarantee_back_on_the_cluster_where_it_is(clusters: Fleet) -> None:
