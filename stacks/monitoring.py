@@ -1,10 +1,10 @@
 """Monitoring in the cluster of a stack, with the alert receivers of its cloud."""
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from components.kubernetes.monitoring.receivers import ReceiverArgs
 from components.kubernetes.monitoring.routes import RouteArgs
-from components.kubernetes.monitoring.rules import Place
 from components.kubernetes.monitoring.scrapes import own_exporter
 from components.kubernetes.monitoring.stack import Monitoring, MonitoringArgs
 from components.kubernetes.tracking.pod import AgentArgs
@@ -26,7 +26,7 @@ def monitored(
     agents: Sequence[AgentArgs],
     image: str,
     alerting: Alerting,
-    place: Place | None = None,
+    place: Literal["manager", "worker"] | None = None,
 ) -> Monitoring:
     """Declare the monitoring; `place` among several clusters. No other part depends on it."""
     routes: list[RouteArgs] = [

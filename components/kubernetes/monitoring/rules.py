@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib import resources
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import yaml
 
@@ -17,9 +17,7 @@ from components.kubernetes.monitoring.names import NAMESPACE
 from components.runbooks import ROOT, page
 
 _RULES = resources.files("components.kubernetes.monitoring").joinpath("rules")
-Place = Literal["manager", "worker"]
-"""Place of a cluster among several behind one queue."""
-ELSEWHERE: Final[Mapping[Place, frozenset[str]]] = {
+ELSEWHERE: Final[Mapping[str, frozenset[str]]] = {
     # It has no tracking server, whose absence is an alert.
     "manager": frozenset({"MlflowDown"}),
     # Copies of the manager's jobs wait, end and cost here a second time; teams hear it from the manager.
@@ -33,7 +31,7 @@ ELSEWHERE: Final[Mapping[Place, frozenset[str]]] = {
         }
     ),
 }
-"""Alerts that a cluster does not raise, by its place."""
+"""Alerts that a cluster does not raise, by its place among several: `manager` or `worker`."""
 _SLOT = re.compile(r"\$\{(\w+):([^{}|]*(?:\{[^}]*\})?)(?:\|(\w+))?\}")
 
 

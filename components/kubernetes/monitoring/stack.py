@@ -61,9 +61,10 @@ class MonitoringArgs(TypedDict):
     """Address of the folder of runbook pages. Default: alerts have the paths of pages in this repository."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
-    place: NotRequired[rules.Place]
-    """Place among several clusters behind one queue: the manager has a dashboard of all of them, and no
-    tracking server; alerts about waits, failures and cost of teams are its own. Default: one cluster."""
+    place: NotRequired[str]
+    """`manager` or `worker` among several clusters behind one queue: the manager has a dashboard of all of
+    them, and no tracking server; alerts about waits, failures and cost of teams are its own. Default: one
+    cluster."""
     alert_log: NotRequired[bool]
     """Run a pod that writes alerts to its log. Default: no."""
 
