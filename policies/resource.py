@@ -5,6 +5,21 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
 Origin = Literal["state", "planned", "live"]
+_GRANTED = (
+    ("artifactregistry", "repository", "Iam"),
+    ("kms", "cryptoKey", "IAM"),
+    ("kms", "keyRing", "IAM"),
+    ("pubsub", "subscription", "IAM"),
+    ("pubsub", "topic", "IAM"),
+    ("secretmanager", "regionalSecret", "Iam"),
+    ("secretmanager", "secret", "Iam"),
+)
+GOOGLE_GRANTS = tuple(
+    f"gcp:{module}/{name}{iam}{form}:{name[0].upper()}{name[1:]}{iam}{form}"
+    for module, name, iam in _GRANTED
+    for form in ("Member", "Binding", "Policy")
+)
+"""Types of grants on one key, topic, subscription, secret or repository of Google Cloud."""
 
 
 class UndeterminedError(Exception):

@@ -45,7 +45,7 @@ class ManagerLogin:
     fields: Mapping[str, pulumi.Input[Any]]
     """Fields of `WorkerOutputs` that the cloud of the worker knows."""
     direct: bool = False
-    """Whether it has the manager's permissions itself (`components.kubernetes.clusters.worker`)."""
+    """True where it has the manager's permissions itself (`components.kubernetes.clusters.worker`)."""
 
 
 @dataclass(frozen=True)

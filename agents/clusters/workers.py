@@ -24,7 +24,7 @@ class Worker:
     """Its authority's certificate, PEM as base64; empty: public authorities sign that of its server."""
     namespace: str
     account: str
-    """The account of which tokens are requested; empty: the token of the login is that of Kueue, too."""
+    """Tokens of this account are requested; empty: Kueue gets the token of the login."""
     cluster: str = ""
     """Name of the EKS cluster, whose API server accepts an identity of AWS; empty: one of Google Cloud."""
     region: str = ""

@@ -17,6 +17,7 @@ from infra.naming import cluster_pool
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
 from infra.stackspec.model import demanded
+from infra.stackspec.several.derived import layout_of
 from stacks.accounting import gpu_ledger, shares_of
 from stacks.admission import admission, refuses
 from stacks.clusters import DispatcherIdentity, ManagerCloud, WorkerStack
@@ -124,8 +125,7 @@ def clusters(
 def _shares(workers: Sequence[WorkerStack]) -> dict[str, int]:
     found: dict[str, int] = {}
     for one in workers:
-        assert isinstance(one.spec.layout, ClusterLayout)
-        found |= shares_of(one.spec, one.spec.layout)
+        found |= shares_of(one.spec, layout_of(one.spec))
     return found
 
 

@@ -54,13 +54,23 @@ def preflight(
     skipped = skip or []
     spec = stackspec.load_file(stack).spec
     clusters = _clusters(spec)
-    made = _made(spec, [spec, *clusters], skipped)
+    stacks = [spec, *clusters]
+    of_stacks = {one.name: services_of(one.cloud).preflight(one, stacks) for one in stacks}
+    made = of_stacks[spec.name]
+    unknown = sorted({*skipped} - {*made.checks})
+    if unknown:
+        rule, fix = "there is no such check", f"Checks are {', '.join(made.checks)}."
+        raise UserError([Problem("--skip", name, rule, fix, code="unknown-check") for name in unknown])
     if save and clusters:
         rule, fix = "quotas of several stacks are not one scenario", "Name the stack of a cluster with -s."
         raise UserError([Problem("--save", str(save), rule, fix, "--stack", code="preflight-of-several")])
-    answers = made.ask([name for name in made.checks if name not in skipped])
-    of_clusters = {one.name: _asked(one, [spec, *clusters], skipped) for one in clusters}
-    code = exit_code([*answers, *(answer for found in of_clusters.values() for answer in found)])
+    # A cluster may have fewer checks than its manager.
+    every = {
+        name: one.ask([check for check in one.checks if check not in skipped])
+        for name, one in of_stacks.items()
+    }
+    answers = every[spec.name]
+    code = exit_code([answer for found in every.values() for answer in found])
     # Quotas are saved only after the account of the stack has responded.
     saved = save if save and answers[0].state is State.READY else None
     unsaved = _save(made, saved) if saved else None
@@ -68,9 +78,10 @@ def preflight(
         saved, code = None, ExitCode.USAGE
     if form is Format.JSON:
         document = {"stack": stack, "exit_code": code, "answers": answers, "skipped": skipped, "saved": saved}
-        print_json(SCHEMA, document | ({"clusters": of_clusters} if clusters else {}))
+        others = {"clusters": {one.name: every[one.name] for one in clusters}} if clusters else {}
+        print_json(SCHEMA, document | others)
     else:
-        for name, found in {stack: answers, **of_clusters}.items():
+        for name, found in every.items():
             if clusters:
                 typer.echo(f"{name}\n")
             _print(found, skipped)
@@ -96,22 +107,6 @@ def _clusters(spec: "StackSpec") -> list["StackSpec"]:
 
     stacks_of(spec)  # each needs its file
     return list(workers(spec, spec.layout).values())
-
-
-def _made(spec: "StackSpec", together: Sequence["StackSpec"], skipped: Sequence[str]) -> "Preflight":
-    """The checks of a stack. Raises UserError for names of others."""
-    made = services_of(spec.cloud).preflight(spec, together)
-    unknown = sorted({*skipped} - {*made.checks})
-    if unknown:
-        rule, fix = "there is no such check", f"Checks are {', '.join(made.checks)}."
-        raise UserError([Problem("--skip", name, rule, fix, code="unknown-check") for name in unknown])
-    return made
-
-
-def _asked(spec: "StackSpec", together: Sequence["StackSpec"], skipped: Sequence[str]) -> list["Answer"]:
-    """The answers of a cluster, which may have fewer checks than its manager."""
-    made = services_of(spec.cloud).preflight(spec, together)
-    return made.ask([name for name in made.checks if name not in skipped])
 
 
 def _print(answers: Sequence["Answer"], skipped: Sequence[str]) -> None:

@@ -33,7 +33,7 @@ class GcpManagerLoginArgs(TypedDict):
 
 
 class GcpManagerLogin(Component):
-    """A service account of which the manager's dispatcher gets tokens, and nothing else does.
+    """A service account; the manager's dispatcher gets its tokens, and nothing else does.
 
     Its only role has one permission: to connect to clusters of the project. Role bindings of this worker
     alone name it, so on other clusters it has no permissions. The account is of the worker, so a worker

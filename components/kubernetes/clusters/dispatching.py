@@ -55,7 +55,7 @@ class WorkerArgs(TypedDict):
     role: NotRequired[str]
     """Identity that logs in, where it is not the pod's own (`agents.clusters.logins`)."""
     direct: NotRequired[bool]
-    """Whether Kueue gets the token of the login instead of one of the manager's account
+    """True where Kueue gets the token of the login instead of one of the manager's account
     (`components.kubernetes.clusters.worker`). Default: no."""
 
 

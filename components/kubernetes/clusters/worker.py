@@ -41,8 +41,8 @@ class ManagerAccessArgs(TypedDict):
     """The manager's program, by every name by which the API server knows the identity that its cloud gives to
     its pod. It may request tokens of the account, and nothing else."""
     direct: NotRequired[bool]
-    """Whether the login has the permissions itself, and no tokens of the account: for API servers that accept
-    none of their own accounts from outside. Default: no."""
+    """True where the login has the permissions itself, and no tokens of the account: for API servers that
+    accept none of their own accounts from outside. Default: no."""
 
 
 class ManagerAccess(Component):

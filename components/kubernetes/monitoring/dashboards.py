@@ -14,7 +14,7 @@ _FOLDER = resources.files("components.kubernetes.monitoring").joinpath("dashboar
 _COLUMNS, _STAT, _GRAPH = 24, (6, 5), (12, 8)
 _SOURCE = {"type": "prometheus", "uid": "prometheus"}  # as the chart calls it
 
-# Names of clusters, of which several or all can be chosen.
+# Names of clusters; several or all of them can be chosen.
 _CLUSTER = {
     "name": "cluster",
     "label": "Cluster",

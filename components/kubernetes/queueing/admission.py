@@ -108,7 +108,7 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> Policy:
     )
     variables = {
         "most": json.dumps(most),
-        "queue": f"object.metadata.?labels[?'{QUEUE_NAME_LABEL}'].orValue('{DEFAULT_QUEUE}')",
+        "queue": kueue_fields.QUEUE,
         "pods": _PODS.strip(),
     }
     return Policy(FITS, _queued_kinds(), [refusal], variables)

@@ -9,8 +9,10 @@ import json
 from collections.abc import Iterator
 
 from components.kubernetes.people import by_controllers
+from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.policy import Policy, rule
 from components.kubernetes.queueing.quotas import GPU
+from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
 
 FIELDS, PODS = "trainstack-kueue", "trainstack-pods"
 # A preempted job frees its quota at once, its pods stay until they end: no longer than this, which is less
@@ -62,6 +64,10 @@ _GRACE = f"terminationGracePeriodSeconds: {MOST_GRACE_S} at most, as a preempted
 def policies(member: str) -> list[Policy]:
     """All of them; `member`: CEL, true for requests of members."""
     return [_fields(member), _pods(member)]
+
+
+QUEUE = f"object.metadata.?labels[?'{QUEUE_NAME_LABEL}'].orValue('{DEFAULT_QUEUE}')"
+"""CEL: name of the queue of a job, before Kueue has set that of a job without one."""
 
 
 def owned(of: str = "object") -> str:

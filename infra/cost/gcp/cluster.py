@@ -25,7 +25,7 @@ _NAT_MACHINES: Final = 32
 """Number of machines behind a gateway that are billed; further ones are free."""
 
 _USES_OF_ALL: Final = (("NAT traffic", "cloud_nat_data"), ("logs", "logs_ingested"))
-"""What every cluster is billed for by use."""
+"""Uses that every cluster is billed for."""
 
 _MARKETS: Final[dict[str, Market]] = {
     "spot": "spot",

@@ -49,6 +49,12 @@ def manager(spec: StackSpec, layout: LargeLayout) -> StackSpec:
     return spec.model_copy(update={"layout": own, "smoke": gate})
 
 
+def layout_of(spec: StackSpec) -> ClusterLayout:
+    """The layout of the spec of a manager or a worker."""
+    assert isinstance(spec.layout, ClusterLayout)
+    return spec.layout
+
+
 def of_stack(spec: StackSpec) -> StackSpec:
     """The spec of the stack itself: of the manager for a large one, else the same."""
     return manager(spec, spec.layout) if isinstance(spec.layout, LargeLayout) else spec

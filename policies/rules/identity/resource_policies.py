@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policies.catalog import CATALOG, NotApplicableError, Violation
-from policies.resource import Resource, is_unknown
+from policies.resource import GOOGLE_GRANTS, Resource, is_unknown
 from policies.rules.identity.callers import limits, names_callers
 from policies.rules.identity.policy_documents import bindings, is_public, statements
 
@@ -22,19 +22,6 @@ _LIMITS = {
     "sourceArn": "aws:sourcearn",
     "principalOrgId": "aws:principalorgid",
 }
-_GOOGLE = tuple(
-    f"gcp:{module}/{name}{form}:{name[0].upper()}{name[1:]}{form}"
-    for module, name, iam in (
-        ("kms", "cryptoKey", "IAM"),
-        ("kms", "keyRing", "IAM"),
-        ("pubsub", "topic", "IAM"),
-        ("pubsub", "subscription", "IAM"),
-        ("secretmanager", "secret", "Iam"),
-        ("secretmanager", "regionalSecret", "Iam"),
-        ("artifactregistry", "repository", "Iam"),
-    )
-    for form in (f"{iam}Member", f"{iam}Binding", f"{iam}Policy")
-)
 _LEVELS = tuple(
     f"gcp:{level}/iAM{form}:IAM{form}"
     for level in ("projects", "folder", "organizations")
@@ -46,7 +33,7 @@ _IDENTITIES = ("gcp:serviceaccount/account:Account::", "gcp:projects/serviceIden
 @CATALOG.rule(
     "MLS-IAM-09",
     "high",
-    (*_DOCUMENTS, _PERMISSION, *_GOOGLE, *_LEVELS),
+    (*_DOCUMENTS, _PERMISSION, *GOOGLE_GRANTS, *_LEVELS),
     "Every account of AWS, or every user of Google, decrypts, reads or sends what such a policy allows.",
     "Name the accounts, roles or services; or add a condition on an account, an organization or a network.",
     ("CKV_AWS_33", "CKV_AWS_32", "CKV_AWS_168", "CKV_AWS_169", "CKV_AWS_301", "CKV_GCP_112"),

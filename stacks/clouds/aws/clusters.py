@@ -17,7 +17,7 @@ from infra.naming import MANAGER_GROUP, team_group
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout
-from infra.stackspec.several.derived import ClusterMember, manager
+from infra.stackspec.several.derived import ClusterMember, layout_of, manager
 from stacks.clouds.aws.cluster import AwsCloud, EksCluster
 from stacks.clouds.aws.pools import pool_record
 from stacks.clouds.aws.teams import members_on_aws
@@ -30,7 +30,7 @@ from stacks.parts import NodePool
 def manager_on_aws(spec: StackSpec, layout: LargeLayout, on: AwsSpec) -> dict[str, Any]:
     """Declare the stack of the manager."""
     own, found = manager(spec, layout), worker_stacks(spec, layout)
-    return manager_of_clusters(AwsManager(own, _pools(own), on, found), own, _pools(own), found)
+    return manager_of_clusters(AwsManager(own, layout_of(own), on, found), own, layout_of(own), found)
 
 
 def cluster_on_aws(
@@ -101,7 +101,8 @@ class AwsManager(AwsCloud):
     def records(self, worker: StackSpec) -> Mapping[str, NodePool]:
         """The pools of a worker, at the prices of its region."""
         return {
-            pool.name: pool_record(pool, self._on, {}, region=worker.region) for pool in _pools(worker).pools
+            pool.name: pool_record(pool, self._on, {}, region=worker.region)
+            for pool in layout_of(worker).pools
         }
 
     def dispatcher(self, cluster: EksCluster, workers: Sequence[WorkerStack]) -> DispatcherIdentity:
@@ -158,9 +159,3 @@ class AwsManager(AwsCloud):
 
     def _stacks_of_budget(self) -> Sequence[str]:
         return self._stacks
-
-
-def _pools(worker: StackSpec) -> ClusterLayout:
-    layout = worker.layout
-    assert isinstance(layout, ClusterLayout)
-    return layout

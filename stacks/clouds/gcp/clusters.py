@@ -15,7 +15,7 @@ from infra.naming import large_tags
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout
-from infra.stackspec.several.derived import ClusterMember, manager
+from infra.stackspec.several.derived import ClusterMember, layout_of, manager
 from stacks.clouds.gcp.cluster import GcpCloud, GkeCluster
 from stacks.clouds.gcp.pools import pool_records
 from stacks.clouds.gcp.teams import members_on_gcp
@@ -28,7 +28,7 @@ from stacks.parts import NodePool
 def manager_on_gcp(spec: StackSpec, layout: LargeLayout, on: GcpSpec) -> dict[str, Any]:
     """Declare the stack of the manager."""
     own, found = manager(spec, layout), worker_stacks(spec, layout)
-    return manager_of_clusters(GcpManager(own, _pools(own), on), own, _pools(own), found)
+    return manager_of_clusters(GcpManager(own, layout_of(own), on), own, layout_of(own), found)
 
 
 def cluster_on_gcp(
@@ -48,7 +48,7 @@ class GcpWorker(GcpCloud):
         super().__init__(spec, layout, on, of=member.of.name)
 
     def login(self, cluster: GkeCluster, member: ClusterMember) -> ManagerLogin:
-        """A service account of which the manager's dispatcher gets tokens; the API server knows it itself.
+        """A service account, whose tokens the manager's dispatcher gets; the API server knows it itself.
 
         Tokens of accounts of the cluster do not pass its DNS endpoint.
         """
@@ -98,7 +98,7 @@ class GcpManager(GcpCloud):
 
     def records(self, worker: StackSpec) -> Mapping[str, NodePool]:
         """The pools of a worker, at the prices of its region."""
-        return pool_records(worker, _pools(worker), self._on)
+        return pool_records(worker, layout_of(worker), self._on)
 
     def dispatcher(self, _: GkeCluster, workers: Sequence[WorkerStack]) -> DispatcherIdentity:
         """The accounts of workers: their stacks let the dispatcher use them, and no network is connected."""
@@ -123,9 +123,3 @@ class GcpManager(GcpCloud):
 
 def _users(names: Sequence[str]) -> list[SubjectArgs]:
     return [user(name) for name in names]
-
-
-def _pools(worker: StackSpec) -> ClusterLayout:
-    layout = worker.layout
-    assert isinstance(layout, ClusterLayout)
-    return layout

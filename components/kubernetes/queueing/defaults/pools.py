@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from components.kubernetes.queueing import kueue_fields
-from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.policy import Mutation, rule
 from components.kubernetes.queueing.quotas import CPU, GPU, MEMORY, FlavorArgs, of_a_pod
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE, SAMPLES_QUEUE
@@ -23,9 +22,9 @@ MANAGER = "trainstack.dev/pools"
 _CHANGES = ("CREATE", "UPDATE")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _GIB = 2**30
-_QUEUE = f"object.metadata.?labels[?'{QUEUE_NAME_LABEL}'].orValue('{DEFAULT_QUEUE}')"
 # An update keeps what was added, whichever queue the job has by now.
-_CONDITION = f"(oldObject != null || {_QUEUE} in {[DEFAULT_QUEUE, SAMPLES_QUEUE]}) && !{kueue_fields.owned()}"
+_SHARED = f"{kueue_fields.QUEUE} in {[DEFAULT_QUEUE, SAMPLES_QUEUE]}"
+_CONDITION = f"(oldObject != null || {_SHARED}) && !{kueue_fields.owned()}"
 
 
 def mutations(flavors: Sequence[FlavorArgs], templates: str, before: str) -> Iterator[Mutation]:

@@ -1,5 +1,7 @@
 """Types that a project never reports: their effect is part of another type."""
 
+from policies.resource import GOOGLE_GRANTS
+
 ABSENT = frozenset(
     # A member is part of a binding.
     (
@@ -45,24 +47,10 @@ _FIREWALLS = (
     "gcp:compute/regionNetworkFirewallPolicyRule:RegionNetworkFirewallPolicyRule",
     "gcp:compute/regionNetworkFirewallPolicyWithRules:RegionNetworkFirewallPolicyWithRules",
 )
-_WITH_MEMBERS = (
-    ("artifactregistry", "repository", "Iam"),
-    ("kms", "cryptoKey", "IAM"),
-    ("kms", "keyRing", "IAM"),
-    ("pubsub", "subscription", "IAM"),
-    ("pubsub", "topic", "IAM"),
-    ("secretmanager", "regionalSecret", "Iam"),
-    ("secretmanager", "secret", "Iam"),
-)
-_MEMBERS = (
-    f"gcp:{service}/{of}{iam}{form}:{of[0].upper()}{of[1:]}{iam}{form}"
-    for service, of, iam in _WITH_MEMBERS
-    for form in ("Binding", "Member", "Policy")
-)
 UNREPORTED = {
     **dict.fromkeys(_NOT_READ, _PLAIN),
     **dict.fromkeys(_FIREWALLS, "firewall policies are not read from a project; audit a state"),
-    **dict.fromkeys(_MEMBERS, "its members are not read from a project; audit a state"),
+    **dict.fromkeys(GOOGLE_GRANTS, "its members are not read from a project; audit a state"),
     "kubernetes:": "a project does not report objects in its clusters; audit a state, or a cluster",
     "gcp:": "resources of this type are not read from a project",
 }

@@ -48,7 +48,7 @@ class Provider:
         raise NotImplementedError
 
     def facts(self) -> Mapping[str, Any]:
-        """What the tool finds."""
+        """The facts that the tool finds."""
         return of_type(cast(TerraformProvider, self), "aws_thing")
 
 
