@@ -33,14 +33,17 @@ ALONE = (
     *("cluster/lived_in", "faults", "rehearsal/kubernetes", "rehearsal/runs"),
     *("smoke_training/probes", "smoke_training/runs"),
 )
-# Tests of `make check`: pure modules, no servers and no engine.
+# Tests of `make check`: pure modules and generated documents; no servers and no engine.
 FAST = (
     "infra/catalog",
     "infra/stackspec",
+    "plugin/test_schema.py",
     "policies/rules",
+    "policies/test_documentation.py",
     "smoke_training/judges",
     "infra/launchers",
     "trainstack/advice",
+    "trainstack/collect/test_documentation.py",
     "trainstack/queues",
     "test_cloud_dispatch.py",
     "test_structure.py",
