@@ -13,6 +13,7 @@ from rehearsal.core.emulation.import_ids import imported
 from rehearsal.core.emulation.naming import named, was_automatic
 from rehearsal.core.emulation.refusals import (
     keep_name,
+    leave,
     refuse_duplicate,
     refuse_kept,
     refuse_protected,
@@ -274,6 +275,8 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
             if record is None:
                 return
             self.protect(row, record)
+            if leave(site, row, record):
+                return
             if hooks.deleting is not None:
                 hooks.deleting(site, record)
             refuse_used(site, row, record)

@@ -11,6 +11,8 @@ from rehearsal.core.properties import at
 
 # Names that stay reserved after the deletion of their resource: document space; keys are from `_kept_key`.
 _KEPT = "kept"
+# Owners of an object that several stacks have: document space; keys are those of records.
+_OWNERS = "owners"
 _DAY_S = 86_400
 # Code and message of rows without their own.
 Usual = tuple[str, str]
@@ -53,6 +55,10 @@ def store(  # noqa: PLR0917 - the columns of a record
         )
     if not row.put or (row.put_same and other.inputs != inputs):
         raise _exists(site, row, {**outputs, "id": id}, row.exists or usual, _owner(other))
+    if row.stays is not None:
+        owners = {*_owners(site, other), call.urn} - {""}
+        site.state.put_document(_OWNERS, str(other.key), sorted(owners))
+        return site.state.replace(other, inputs=inputs, outputs=outputs)
     both = f"it is the same object as {other.urn}" if other.urn not in ("", call.urn) else "it exists already"
     site.call.log(
         "warning",
@@ -60,6 +66,20 @@ def store(  # noqa: PLR0917 - the columns of a record
         "deletes it for both.",
     )
     return site.state.replace(other, inputs=inputs, outputs=outputs)
+
+
+def leave(site: BaseSite, row: Row, record: Record) -> bool:
+    """Return whether a deletion leaves a resource to its other owners (`row.stays`), and forget this one."""
+    if row.stays is None or any(record.inputs.get(name) is True for name in row.stays):
+        return False
+    others = _owners(site, record) - {site.call.urn}
+    site.state.put_document(_OWNERS, str(record.key), sorted(others))
+    return bool(others)
+
+
+def _owners(site: BaseSite, record: Record) -> set[str]:
+    """URNs of the resources of programs that are this object."""
+    return {*(site.state.document(_OWNERS, str(record.key)) or (record.urn,))} - {""}
 
 
 def refuse_kept(site: BaseSite, row: Row, id: str, outputs: Properties, usual: Usual) -> None:

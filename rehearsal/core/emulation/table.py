@@ -26,6 +26,7 @@ Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates ar
 - `unique`: properties that no two may share (without it: the id).
 - `put`: why a create of what exists is no error: it writes to the same object; `put_same`: only with the same
   inputs.
+- `stays`: a deletion ends it only if one of these properties is true; one of several owners leaves it.
 - `imported`: templates of the ids by which the provider imports it, instead of that in a state; `misformed`:
   its error for another form (`{value}`: the id).
 - `defaults`: values that the service fills in.
@@ -81,6 +82,7 @@ class Row:
     unique: tuple[str, ...] = ()
     put: str = ""
     put_same: bool = False
+    stays: tuple[str, ...] | None = None
     imported: tuple[str, ...] = ()
     misformed: str = ""
     defaults: Properties = field(default_factory=dict)

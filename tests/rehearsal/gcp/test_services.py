@@ -224,3 +224,29 @@ def test_metrics_log_buckets_and_backups_have_googles_ids(google: Driver) -> Non
         "b", name="b", location="us-central1", sourceFileShare="other", sourceInstance=share["id"]
     )
     assert moved.replaces == ("sourceFileShare",)
+
+
+@pytest.mark.parametrize(
+    ("type", "service"),
+    [
+        ("projects/service:Service", {"disableOnDestroy": False}),
+        ("projects/serviceIdentity:ServiceIdentity", {}),
+    ],
+)
+def test_an_api_of_two_stacks_stays_until_both_are_gone(
+    google: Driver, type: str, service: dict[str, Any]
+) -> None:
+    for owner in ("one", "two"):
+        google.create(type, owner, service="file.googleapis.com", **service)
+    _, key, _, _ = google.made["two"]
+    google.delete("one")
+    assert google.get(type, key) and not any("the deletion of one" in said for said in google.said)
+    google.delete("two")
+    assert google.get(type, key) is None
+
+
+def test_an_api_that_one_of_two_stacks_disables_is_gone_for_both(google: Driver) -> None:
+    for owner in ("one", "two"):
+        google.create("projects/service:Service", owner, service="file.googleapis.com", disableOnDestroy=True)
+    google.delete("one")
+    assert google.refresh("two") is None
