@@ -69,8 +69,8 @@ Config = Annotated[
     typer.Option(
         "--config",
         "-c",
-        help="Settings and enforcement of an environment or a client; with --preview DIR, also a setting "
-        "of the project.",
+        help="Settings and enforcement of an environment or a client; by default those of the folder that "
+        "name the stack of --stack. With --preview DIR, also a setting of the project.",
         metavar="FILE|KEY=VALUE",
     ),
 ]
@@ -131,7 +131,8 @@ def audit(
 
     take = partial(collected, live, region=region, project=project, context=context) if live else None
     settings, policy = _configured(config or (), preview)
-    options = run.AuditOptions(policy, environment, waivers, baseline, fail_on, at, evidence, import_file)
+    chosen = _policy_files(policy, environment, waivers, "" if preview else stack)
+    options = run.AuditOptions(*chosen, baseline, fail_on, at, evidence, import_file)
     with ExitStack() as opened:
         of_project = preview is not None and preview.is_dir()
         if preview is not None and stack and not of_project:
@@ -146,6 +147,23 @@ def audit(
         found = run.audit(run.AuditSources(file, preview, snapshot, take, allow_empty), options)
     typer.echo(run.report(found, format))
     raise typer.Exit(found.code)
+
+
+def _policy_files(
+    config: Path | None, environment: str | None, waivers: Path | None, stack: str
+) -> tuple[Path | None, str | None, Path | None]:
+    """The given files; for a stack, what is not given is that of its folder. Says which are taken."""
+    if not stack:
+        return config, environment, waivers
+    from trainstack.cli.operations.policy_files import PolicyFiles, of_stack  # noqa: PLC0415
+
+    given = PolicyFiles(config, environment, waivers)
+    found = of_stack(given, stack)
+    if found.config != given.config:
+        typer.echo(f"settings: {found.config}, environment {found.environment}", err=True)
+    if found.waivers != given.waivers:
+        typer.echo(f"waivers: {found.waivers}", err=True)
+    return found.config, found.environment, found.waivers
 
 
 def _configured(given: Sequence[str], preview: Path | None) -> tuple[list[str], Path | None]:

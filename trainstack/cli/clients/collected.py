@@ -7,7 +7,7 @@ import datetime
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,18 +22,16 @@ from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
 from infra.outputs import manager as manager_outputs
 from infra.outputs import slurm as slurm_outputs
-from infra.places import CHECKOUT, CLIENT
 from infra.stackspec.load import CONFIG, LoadedSpec, load_typed, require_file
-from policies.configuration import environments
 from policies.run import AuditOptions, AuditSources, audit
 from rehearsal.client import Rehearsal
 from trainstack.advice import Question, advise
 from trainstack.cli.advise import count
 from trainstack.cli.clouds.choice import services_of
+from trainstack.cli.operations.policy_files import PolicyFiles, of_stack
 from trainstack.cli.operations.results import UnreadableError, read, uri_of
 from trainstack.cli.operations.session import open_engine
 from trainstack.dossier.facts import UNREAD, Missing, Source, StackFacts, ValidationResult, is_missing
-from trainstack.stamp.client import AUDIT, WAIVERS
 
 if TYPE_CHECKING:
     from policies.audit import Audit
@@ -41,15 +39,6 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 _GONE = ("delete", "delete-replaced", "discard", "discard-replaced", "remove-pending-replace")
-
-
-@dataclass(frozen=True)
-class PolicyFiles:
-    """Files of the policies, as `audit` takes them."""
-
-    config: Path | None = None
-    environment: str | None = None
-    waivers: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -229,22 +218,11 @@ def _audit(
         preview = deployed.source == "preview"
         sources = AuditSources(preview=path) if preview else AuditSources(state=path)
         evidence = bundle if wanted.with_evidence else None
-        options = replace(_configuration(wanted.policies, wanted.stack), at=now, evidence=evidence)
+        chosen = of_stack(wanted.policies, wanted.stack)
+        options = AuditOptions(chosen.config, chosen.environment, chosen.waivers, at=now, evidence=evidence)
         found = audit(sources, options)
         files = {one.name: one.read_bytes() for one in sorted(bundle.iterdir())} if evidence else {}
         return found, files
-
-
-def _configuration(given: PolicyFiles, stack: str) -> AuditOptions:
-    """The files of the options; without settings those of the folder that name the stack."""
-    config, environment, waivers = given.config, given.environment, given.waivers
-    if config is None and (folder := CLIENT or CHECKOUT):
-        path = folder / (AUDIT if CLIENT else "stacks/audit.yaml")
-        if path.is_file() and (environment or stack) in environments(path):
-            config, environment = path, environment or stack
-    if waivers is None and CLIENT and (CLIENT / WAIVERS).is_file():
-        waivers = CLIENT / WAIVERS
-    return AuditOptions(config, environment, waivers)
 
 
 def _versions(wanted: Wanted, loaded: LoadedSpec | None) -> "Sequence[Pinned] | Missing":

@@ -73,7 +73,8 @@ def handover(
     Changes no stack.
     """
     from policies.evidence import writer  # noqa: PLC0415 - help needs none of them
-    from trainstack.cli.clients.collected import PolicyFiles, Wanted, collect  # noqa: PLC0415
+    from trainstack.cli.clients.collected import Wanted, collect  # noqa: PLC0415
+    from trainstack.cli.operations.policy_files import PolicyFiles  # noqa: PLC0415
     from trainstack.handover import contents, scan  # noqa: PLC0415
     from trainstack.handover.neighbours import names_of_others  # noqa: PLC0415
 

@@ -78,7 +78,8 @@ def report(
     """
     from infra.engine.golang import SetupError  # noqa: PLC0415
     from infra.exit_codes import ExitCode  # noqa: PLC0415
-    from trainstack.cli.clients.collected import PolicyFiles, RunAsked, Wanted, collect  # noqa: PLC0415
+    from trainstack.cli.clients.collected import RunAsked, Wanted, collect  # noqa: PLC0415
+    from trainstack.cli.operations.policy_files import PolicyFiles  # noqa: PLC0415
     from trainstack.dossier import files  # noqa: PLC0415
     from trainstack.dossier.document import document  # noqa: PLC0415
 
