@@ -246,9 +246,8 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
             record = self._get(site, id)
             if record is None:
                 code, message = row.missing or self.missing
-                raise RefusalError(
-                    code, message.format(value=id), "Run `pulumi refresh` to drop it from the state."
-                )
+                fix = "Run `pulumi refresh` to drop it from the state."
+                raise RefusalError(code, message.format(value=id), fix)
             used = self.resolve(site, row, inputs)
             self._admit(site, row, inputs, record)
             gave = given_still(record.inputs, inputs, self._comparison(call, row).computed)
@@ -272,11 +271,9 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
             self._called(site, "delete", before.inputs, before.inputs)
         with self._state.transaction():
             record = self._get(site, id)
-            if record is None:
+            if record is None or leave(site, row, record):
                 return
             self.protect(row, record)
-            if leave(site, row, record):
-                return
             if hooks.deleting is not None:
                 hooks.deleting(site, record)
             refuse_used(site, row, record)
