@@ -26,7 +26,7 @@ Kind = Literal[
     "admission check", "over budget", "pool closed", "nodes booting", "starting", "preempting", "retry later",
     "requeue limit", "time limit", "deactivated", "behind others", "ends soon", "no such queue",
     "no such priority", "unknown resource", "image", "configuration", "volume claim", "crash loop",
-    "stopped idle", "pods refused", "not processed", "other",
+    "stopped idle", "pods refused", "not processed", "resources", "dependency", "held", "nodes away", "other",
 ]  # fmt: skip
 UNKNOWN_NAME = "NAME"
 # Time before the end of a job by a default deadline.

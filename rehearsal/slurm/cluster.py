@@ -69,11 +69,8 @@ class LocalSlurm:
     @property
     def environment(self) -> dict[str, str]:
         """The environment of commands on the login node."""
-        path = os.pathsep.join(
-            [str(self._root / "usr/bin"), str(self._root / "usr/sbin"), os.environ["PATH"]]
-        )
         plain = {key: value for key, value in os.environ.items() if not key.startswith(("SLURM", "SBATCH"))}
-        return {**plain, "PATH": path, "SLURM_CONF": str(self._conf)}
+        return {**plain, **environment(self.folder)}
 
     def run(self, *command: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command of a user or administrator; the exit code is the caller's to check."""
@@ -263,6 +260,25 @@ class LocalSlurm:
             except OSError:
                 continue
         return found
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Variables by which commands reach the cluster of a folder. Raises SetupError without the packages."""
+    usr = packages.root() / "usr"
+    path = os.pathsep.join([str(usr / "bin"), str(usr / "sbin"), os.environ["PATH"]])
+    return {"PATH": path, "SLURM_CONF": str(folder / "etc/slurm.conf")}
+
+
+def answers(folder: Path) -> bool:
+    """Return whether the controller of the cluster of a folder runs."""
+    if not (folder / "etc/slurm.conf").is_file():
+        return False
+    settings = environment(folder)
+    done = subprocess.run(
+        [shutil.which("scontrol", path=settings["PATH"]) or "scontrol", "ping"],
+        env={**os.environ, **settings}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return "UP" in done.stdout
 
 
 def free_ports(count: int) -> int:

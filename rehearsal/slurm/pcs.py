@@ -23,6 +23,11 @@ _PORT = "29500"
 """The port of rendezvous of a rendered script; all nodes share the network of this machine."""
 
 
+def folder(home: Path, cluster: str) -> Path:
+    """The folder of the Slurm of a cluster, in the home of a rehearsal."""
+    return home / "slurm" / cluster
+
+
 class PcsClusters:
     """Starts a cluster when its login node is first used, and follows changes of its resources.
 
@@ -30,7 +35,7 @@ class PcsClusters:
     """
 
     def __init__(self, state: State, home: Path) -> None:
-        self._state, self._home = state, home / "slurm"
+        self._state, self._home = state, home
         self._running: dict[str, tuple[PcsSystem, LocalSlurm]] = {}
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slurm")
 
@@ -112,7 +117,7 @@ class PcsClusters:
                 self._running[cluster] = wanted, slurm
                 return slurm
             slurm.stop()
-        slurm = LocalSlurm(self._home / cluster, lambda folder: files(wanted, folder))
+        slurm = LocalSlurm(folder(self._home, cluster), lambda folder: files(wanted, folder))
         try:
             slurm.start()
         except BaseException:

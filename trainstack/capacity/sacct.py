@@ -5,9 +5,12 @@ from typing import Any
 
 from infra.slurm import SlurmSystem
 from trainstack.ledger import forms, slurm
+from trainstack.slurm.commands import SlurmCommands
 
 
-def documents(system: SlurmSystem, months: Iterable[str], now: int) -> list[dict[str, Any]]:
+def documents(
+    system: SlurmSystem, reached: SlurmCommands, months: Iterable[str], now: int
+) -> list[dict[str, Any]]:
     """Documents of `trainstack ledger` for months in order, from the day of the first job with GPUs on.
 
     Accounting does not say since when a system exists: earlier days would be idle commitments. Empty where no
@@ -15,7 +18,7 @@ def documents(system: SlurmSystem, months: Iterable[str], now: int) -> list[dict
     """
     found: list[dict[str, Any]] = []
     for month in months:
-        teams = forms.documents(slurm.months(system, slurm.read_sacct(month), month, now))
+        teams = forms.documents(slurm.months(system, slurm.read_sacct(reached, month), month, now))
         first = min((line["day"] for team in teams for line in team["lines"]), default=None)
         if not found and first is None:
             continue

@@ -11,6 +11,7 @@ import typer
 from infra.errors import Problem, UserError
 from trainstack.cli.output import format_option, print_json, print_lines, print_table
 from trainstack.cli.scope import ClusterLogin, scope
+from trainstack.cli.slurm.reached import Ssh, commands
 from trainstack.cli.stack import Rehearse, Stack
 
 if TYPE_CHECKING:  # help needs none of them
@@ -42,13 +43,14 @@ def capacity(
     months: Months = 6,
     ahead: Ahead = 1,
     ledger: Ledger = None,
+    ssh: Ssh = "",
     form: Form = "text",
     rehearse: Rehearse = False,
 ) -> None:
     """Show committed, held and idle GPU-hours per class and month, a forecast with its error, and advice.
 
     A class is a machine type. Reads the cluster with your login (ledger and queue), of a manager of several
-    clusters for all of them; of a Slurm system `sacct` from PATH; or files of the ledger.
+    clusters for all of them; of a Slurm system `sacct` from PATH or over ssh; or files of the ledger.
     Changes nothing and buys nothing. Teams whose book cannot be read are reported after the others; the
     command then fails.
     """
@@ -75,7 +77,10 @@ def capacity(
             )
             raise UserError([Problem("--ledger", str(ledger[0]), rule, fix, code="ledger-of-other-stack")])
     elif isinstance(spec.layout, SlurmLayout):
-        found = _read_sacct(spec, max(months, _LEAST_MONTHS), rehearse=rehearse)
+        found = _read_sacct(spec, max(months, _LEAST_MONTHS), ssh, rehearse=rehearse)
+    elif ssh:
+        rule, fix = "is for Slurm systems, and this stack has none", "Leave it out."
+        raise UserError([Problem("--ssh", ssh, rule, fix, code="option-conflict")])
     else:
         found, live, problems = _read(spec, max(months, _LEAST_MONTHS), rehearse=rehearse)
     past = history(found)
@@ -97,17 +102,15 @@ def _last(months: int) -> list[str]:
     return [following(now, count) for count in range(1 - months, 1)]
 
 
-def _read_sacct(spec: "StackSpec", months: int, *, rehearse: bool) -> "list[LedgerMonth]":
+def _read_sacct(spec: "StackSpec", months: int, ssh: str, *, rehearse: bool) -> "list[LedgerMonth]":
     """Documents of the last months from `sacct`. Raises UserError where it had no job with GPUs."""
     from infra import slurm  # noqa: PLC0415
     from trainstack.capacity import sacct  # noqa: PLC0415
     from trainstack.capacity.history import parsed  # noqa: PLC0415
 
-    if rehearse:
-        rule, fix = "a rehearsal runs no Slurm", "Leave it out, or name files with --ledger."
-        raise UserError([Problem("--rehearse", spec.name, rule, fix, code="option-conflict")])
     system = slurm.system(spec, slurm.SystemOptions())
-    bodies = sacct.documents(system, _last(months), int(time.time()))
+    reached = commands(spec.name, ssh, rehearse=rehearse)
+    bodies = sacct.documents(system, reached, _last(months), int(time.time()))
     if not bodies:
         rule, fix = "sacct has no job with GPUs in these months", "Ask for more of them with --months."
         raise UserError([Problem("ledger", spec.name, rule, fix, code="ledger-empty")])

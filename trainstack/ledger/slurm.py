@@ -1,19 +1,17 @@
 """The ledger of a Slurm system: GPU-seconds of jobs from sacct, in the forms of the books of a cluster."""
 
-import os
 import re
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agents.gpu_ledger.attempts import NO_PROJECT, days
 from agents.gpu_ledger.price import HOUR
 from agents.gpu_ledger.row import LedgerRow, merged
-from infra.errors import Problem, UserError
 from infra.slurm import SlurmSystem
 from trainstack.ledger.books import Line, Month
 from trainstack.ledger.periods import bounds
 from trainstack.queues.state import GPU
+from trainstack.slurm.commands import SlurmCommands
 
 _FIELDS = "JobIDRaw,Account,Partition,Start,End,AllocTRES"
 _GPUS = re.compile(r"(?:^|,)gres/gpu=(\d+)")
@@ -32,23 +30,13 @@ class JobAttempt:
     gpus: int
 
 
-def read_sacct(month: str) -> str:
+def read_sacct(slurm: SlurmCommands, month: str) -> str:
     """The rows of sacct for a month, attempts before a requeue included. Raises UserError."""
     start, end = (f"{one:%Y-%m-%dT%H:%M:%S}" for one in bounds(month))
-    command = [
+    return slurm.output(
         *("sacct", "--allusers", "--allocations", "--duplicates", "--noheader", "--parsable2"),
         *(f"--starttime={start}", f"--endtime={end}", f"--format={_FIELDS}"),
-    ]
-    environment = {**os.environ, "TZ": "UTC", "SLURM_TIME_FORMAT": "%s"}
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    except OSError as error:
-        fix = "Run it where Slurm's commands are on PATH."
-        raise UserError([Problem("sacct", None, str(error), fix, code="sacct-missing")]) from None
-    if done.returncode:
-        fix = "Check slurmdbd, and that SLURM_CONF names this cluster."
-        raise UserError([Problem("sacct", None, done.stderr.strip(), fix, code="sacct-failed")])
-    return done.stdout
+    )
 
 
 def attempts(text: str) -> Iterator[JobAttempt]:

@@ -115,7 +115,7 @@ def test_the_accounting_of_slurm_is_read_from_the_first_job_with_gpus_on(
     begun = (now.replace(day=1) - datetime.timedelta(days=10)).replace(hour=6, minute=0, second=0)
     account = system(load_file("large-slurm-aws").spec, SystemOptions()).accounts[0].name
     row = f"1|{account}|p4d|{int(begun.timestamp())}|{int(begun.timestamp()) + 3600}|gres/gpu=8"
-    monkeypatch.setattr(slurm, "read_sacct", lambda month: row if month >= f"{begun:%Y-%m}" else "")
+    monkeypatch.setattr(slurm, "read_sacct", lambda _, month: row if month >= f"{begun:%Y-%m}" else "")
     code, found = run_json("capacity", "-s", "large-slurm-aws")
     assert code == 0 and found["queue"] is None
     assert min(one["from"] for one in found["months"]) == f"{begun:%Y-%m-%d}T00:00:00Z"
@@ -123,7 +123,7 @@ def test_the_accounting_of_slurm_is_read_from_the_first_job_with_gpus_on(
 
 
 def test_a_slurm_system_without_jobs_has_no_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slurm, "read_sacct", lambda _: "")
+    monkeypatch.setattr(slurm, "read_sacct", lambda _, __: "")
     with pytest.raises(UserError) as caught:
         run("capacity", "-s", "large-slurm-aws")
     assert [code for code, _ in caught.value.codes] == ["ledger-empty"]

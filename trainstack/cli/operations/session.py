@@ -216,8 +216,8 @@ def only_slurm(stack: str, *, rehearse: bool) -> Problem:
     flag = " --rehearse" if rehearse else ""
     rule = "is a Slurm system: it has no Kubernetes, MLflow, Grafana or managed jobs"
     fix = (
-        f"`trainstack status -s {stack}{flag}` shows how to reach its login node; use sbatch, squeue, sacct "
-        "and scontrol there."
+        f"`trainstack status -s {stack}{flag}` shows how to reach its login node, `trainstack slurm queue` "
+        "and `ledger` its jobs; use sbatch, squeue, sacct and scontrol there."
     )
     return Problem("stack", stack, rule, fix, code="stack-is-slurm")
 

@@ -1,16 +1,22 @@
 """`trainstack slurm`: files for a Slurm that its owner runs, from the pools and teams of a stack file."""
 
+import shlex
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from infra.errors import Problem, UserError
 from trainstack.cli.ledger import Form, MonthOption, chosen_month, show
-from trainstack.cli.output import print_lines
-from trainstack.cli.stack import Stack
+from trainstack.cli.output import Format, FormatOption, print_json, print_lines, print_table
+from trainstack.cli.scope import OfTeam
+from trainstack.cli.slurm.reached import Ssh, commands, rehearsed
+from trainstack.cli.stack import Rehearse, Stack
+
+if TYPE_CHECKING:  # help needs none of them
+    from infra.slurm import SlurmSystem
 
 app = typer.Typer(
     help="Configure a Slurm system from a stack file, and account for its jobs.", no_args_is_help=True
@@ -95,15 +101,80 @@ def _write(out: Path, files: Mapping[str, str]) -> None:
 
 
 @app.command()
-def ledger(*, stack: Stack = "", month: MonthOption = "", form: Form = "text") -> None:
+def ledger(
+    *,
+    stack: Stack = "",
+    month: MonthOption = "",
+    ssh: Ssh = "",
+    form: Form = "text",
+    rehearse: Rehearse = False,
+) -> None:
     """Show the GPU-hours that teams held in a month, and what they cost, from sacct.
 
-    Runs `sacct` from PATH. Attempts before a requeue count; prices are those of the catalog.
+    Runs `sacct` from PATH or over ssh. Attempts before a requeue count; prices are those of the catalog.
     """
-    from infra import slurm, stackspec  # noqa: PLC0415 - help needs none of them
-    from trainstack.ledger import slurm as books  # noqa: PLC0415
+    from trainstack.ledger import slurm as books  # noqa: PLC0415 - help needs none of it
 
     wanted = chosen_month(month, since="1970")
-    spec = stackspec.load_file(stack).spec
-    system = slurm.system(spec, slurm.SystemOptions())
-    show(books.months(system, books.read_sacct(wanted), wanted, int(time.time())), spec.name, wanted, form)
+    system = _system(stack)
+    rows = books.read_sacct(commands(stack, ssh, rehearse=rehearse), wanted)
+    show(books.months(system, rows, wanted, int(time.time())), system.cluster, wanted, form)
+
+
+@app.command()
+def env(*, stack: Stack = "") -> None:
+    """Print the variables by which a shell uses the Slurm of a rehearsed stack: eval "$(...)".
+
+    Then sbatch, squeue and scancel reach it.
+    """
+    found = rehearsed(stack)
+    for key in ("SLURM_CONF", "PATH"):
+        typer.echo(f"export {key}={shlex.quote(found[key])}")
+
+
+@app.command()
+def queue(
+    *,
+    stack: Stack = "",
+    team: OfTeam = "",
+    ssh: Ssh = "",
+    form: FormatOption = Format.TEXT,
+    rehearse: Rehearse = False,
+) -> None:
+    """Show running jobs, waiting jobs with place, reason and planned start, and free GPUs of partitions.
+
+    Runs squeue, sinfo, sacctmgr and sshare, from PATH or over ssh. Times are in UTC.
+    """
+    from trainstack.queues import report as reports  # noqa: PLC0415 - help needs none of them
+    from trainstack.queues import table  # noqa: PLC0415
+    from trainstack.slurm.jobs import read  # noqa: PLC0415
+    from trainstack.slurm.queue import report  # noqa: PLC0415
+
+    system = _system(stack)
+    only = _account(system, team) if team else None
+    found = report(system, read(commands(stack, ssh, rehearse=rehearse)), only)
+    if form is Format.JSON:
+        print_json(reports.SCHEMA, reports.document(found))
+        return
+    typer.echo(f"{found.stack} at {found.taken:%Y-%m-%d %H:%M} UTC")
+    for title, head, rows in table.tables(found):
+        typer.echo()
+        print_table(head, rows, title=title)
+    print_lines(f"note: {note}" for note in found.notes)
+
+
+def _system(stack: str) -> "SlurmSystem":
+    from infra import slurm, stackspec  # noqa: PLC0415 - help needs none of them
+
+    return slurm.system(stackspec.load_file(stack).spec, slurm.SystemOptions())
+
+
+def _account(system: "SlurmSystem", team: str) -> str:
+    """The account of a team. Raises UserError for an unknown one."""
+    for one in system.accounts:
+        if team in (one.team, one.name):
+            return one.name
+    known = ", ".join(one.team for one in system.accounts)
+    raise UserError(
+        [Problem("--team", team, "is no team of the stack", f"Name one of {known}.", code="team-unknown")]
+    )

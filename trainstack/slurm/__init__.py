@@ -1,0 +1,1 @@
+"""A Slurm system that runs: its commands, and the queue that they show."""

@@ -1,0 +1,211 @@
+"""Jobs, nodes, quotas and budgets of a Slurm system, as its commands show them."""
+
+import datetime
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from infra.errors import UserError
+from trainstack.queues.state import Moment
+from trainstack.slurm.commands import SEPARATOR, SlurmCommands
+
+_JOBS: Final = {
+    "JobArrayID": 64, "Account": 64, "QOS": 128, "Partition": 64, "StateCompact": 8, "Reason": 256,
+    "SubmitTime": 32, "StartTime": 32, "EndTime": 32, "PriorityLong": 24, "TimeLimit": 32, "tres-alloc": 512,
+    "NumNodes": 16, "Name": 256,
+}  # fmt: skip
+"""Fields of `squeue --Format` with their widths, without which 22.05 cuts them at 20 letters. A job's name
+is the last: it may have a separator."""
+_NODES: Final = {"NodeList": 128, "Partition": 64, "StateLong": 32, "Gres": 256, "GresUsed": 256}
+_GPUS: Final = re.compile(r"\bgres/gpu=(\d+)")
+_BILLING: Final = re.compile(r"\bbilling=(\d+)")
+_GRES: Final = re.compile(r"\bgpu(?::[^:,()]+)?:(\d+)")
+# [days-]hours:minutes:seconds, or minutes:seconds (squeue(1), %l).
+_DURATION: Final = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)")
+# Suffixes of states of nodes that take no job now: not responding, powered off or down, booting, in
+# maintenance (sinfo(1), NODE STATE CODES). Those of `-` and `@` still run jobs.
+_AWAY: Final = frozenset("*~#!%$^+")
+_USABLE: Final = frozenset(("idle", "mixed", "allocated", "completing", "planned"))
+_OFF: Final = "~"
+
+
+@dataclass(frozen=True)
+class SlurmJob:
+    """A job, or the waiting tasks of an array."""
+
+    id: str
+    name: str
+    account: str
+    qos: str
+    partition: str
+    state: str
+    """Short state such as PD, R, CF (squeue(1), JOB STATE CODES)."""
+    reason: str
+    submitted: Moment
+    starts: Moment | None
+    """Of a waiting job the planned start; None without a plan."""
+    ends: Moment | None
+    priority: int
+    """0: held."""
+    minutes: float | None
+    """Time limit; None: none."""
+    gpus: int
+    """Of one task."""
+    billing: int
+    """Thousandths of a dollar an hour, while it runs."""
+    nodes: int
+
+    @property
+    def waiting(self) -> bool:
+        """True while it has no resources yet."""
+        return self.state == "PD"
+
+
+@dataclass(frozen=True)
+class SlurmNode:
+    """A node in a partition."""
+
+    name: str
+    partition: str
+    usable: bool
+    """It runs and takes jobs."""
+    off: bool
+    """Powered down: a job starts it."""
+    gpus: int
+    used: int
+
+
+@dataclass(frozen=True)
+class AccountLimit:
+    """A budget of an account in one unit: minutes of billing, or of GPUs."""
+
+    limit: float
+    used: float
+    """Used since the month began, and promised to running jobs by their time limits."""
+
+
+@dataclass(frozen=True)
+class SlurmState:
+    """A Slurm system at one moment."""
+
+    taken: Moment
+    jobs: tuple[SlurmJob, ...]
+    nodes: tuple[SlurmNode, ...]
+    quotas: Mapping[str, int]
+    """GPUs of each QOS with a limit."""
+    budgets: Mapping[str, Mapping[str, AccountLimit]]
+    """By account, and by `billing` and `gres/gpu`."""
+    gaps: tuple[str, ...]
+    """What could not be read."""
+
+    def held(self, qos: str) -> int:
+        """GPUs that jobs of a QOS hold."""
+        return sum(one.gpus for one in self.jobs if one.qos == qos and not one.waiting)
+
+
+def read(slurm: SlurmCommands) -> SlurmState:
+    """The state now; quotas and budgets may be missing. Raises UserError without jobs or nodes."""
+    rows = slurm.rows("squeue", "--all", "--noheader", f"--Format={_format(_JOBS)}", count=len(_JOBS))
+    nodes = slurm.rows(
+        "sinfo", "--all", "--noheader", "--Node", f"--Format={_format(_NODES)}", count=len(_NODES)
+    )
+    gaps: list[str] = []
+    quotas: dict[str, int] = {}
+    budgets: dict[str, dict[str, AccountLimit]] = {}
+    try:
+        quotas = _quotas(slurm.rows("sacctmgr", "-nP", "show", "qos", "format=Name,GrpTRES", count=2))
+    except UserError as error:
+        gaps.append(f"quotas are not shown: {error}")
+    try:
+        fields = "--format=Account,User,GrpTRESMins,GrpTRESRaw,TRESRunMins"
+        budgets = _budgets(slurm.rows("sshare", "--all", "--noheader", "--parsable2", fields, count=5))
+    except UserError as error:
+        gaps.append(f"budgets are not shown: {error}")
+    return SlurmState(
+        taken=datetime.datetime.now(datetime.UTC),
+        jobs=tuple(map(_job, rows)),
+        nodes=tuple(map(_node, nodes)),
+        quotas=quotas,
+        budgets=budgets,
+        gaps=tuple(gaps),
+    )
+
+
+def _format(fields: Mapping[str, int]) -> str:
+    return ",".join(f"{name}:{width}{SEPARATOR}" for name, width in fields.items())
+
+
+def _job(row: list[str]) -> SlurmJob:
+    found = dict(zip(_JOBS, row, strict=True))
+    priority, nodes = found["PriorityLong"], re.match(r"\d+", found["NumNodes"])
+    return SlurmJob(
+        id=found["JobArrayID"],
+        name=found["Name"].removesuffix(SEPARATOR).strip(),
+        account=found["Account"],
+        qos=found["QOS"],
+        # A waiting job may name several.
+        partition=found["Partition"].partition(",")[0],
+        state=found["StateCompact"],
+        reason=found["Reason"],
+        submitted=_moment(found["SubmitTime"]) or datetime.datetime.now(datetime.UTC),
+        starts=_moment(found["StartTime"]),
+        ends=_moment(found["EndTime"]),
+        priority=int(priority) if priority.isdecimal() else 0,
+        minutes=_minutes(found["TimeLimit"]),
+        gpus=_number(_GPUS, found["tres-alloc"]),
+        billing=_number(_BILLING, found["tres-alloc"]),
+        nodes=int(nodes[0]) if nodes else 1,
+    )
+
+
+def _node(row: list[str]) -> SlurmNode:
+    name, partition, state, gres, used = row
+    base = state.rstrip("*~#!%$@^-+")
+    marks = state[len(base) :]
+    return SlurmNode(
+        name=name,
+        partition=partition.rstrip("*"),
+        usable=base in _USABLE and not _AWAY.intersection(marks),
+        off=base in _USABLE and _OFF in marks,
+        gpus=sum(map(int, _GRES.findall(gres))),
+        used=sum(map(int, _GRES.findall(used.removesuffix(SEPARATOR)))),
+    )
+
+
+def _moment(text: str) -> Moment | None:
+    """A time of squeue, in UTC; newer versions print seconds since 1970, as asked."""
+    if text.isdecimal():
+        return datetime.datetime.fromtimestamp(int(text), datetime.UTC) if int(text) else None
+    try:
+        return datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.UTC)
+    except ValueError:
+        return None
+
+
+def _minutes(text: str) -> float | None:
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        return None
+    days, hours, minutes, seconds = (int(one or 0) for one in found.groups())
+    return days * 1440 + hours * 60 + minutes + seconds / 60
+
+
+def _number(pattern: re.Pattern[str], tres: str) -> int:
+    found = pattern.search(tres)
+    return int(found[1]) if found else 0
+
+
+def _quotas(rows: list[list[str]]) -> dict[str, int]:
+    return {name: _number(_GPUS, tres) for name, tres in rows if _GPUS.search(tres)}
+
+
+def _budgets(rows: list[list[str]]) -> dict[str, dict[str, AccountLimit]]:
+    """Rows of sshare: those of accounts have no user."""
+    found: dict[str, dict[str, AccountLimit]] = {}
+    for account, user, limits, used, running in rows:
+        for kind, pattern in (("billing", _BILLING), ("gres/gpu", _GPUS)):
+            if not user and (limit := pattern.search(limits)):
+                spent = _number(pattern, used) + _number(pattern, running)
+                found.setdefault(account, {})[kind] = AccountLimit(int(limit[1]), spent)
+    return found
