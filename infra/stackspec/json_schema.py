@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.places import PACKAGES
+from infra.stackspec.clusters.large import ClusterSpec
 from infra.stackspec.document import REMOVE
 from infra.stackspec.load import NAMESPACE
 from infra.stackspec.merge import KIND
@@ -46,6 +47,7 @@ def stack_file_schema() -> dict[str, Any]:
             part.pop("required", None)
         if "name" in part.get("properties", {}):
             part["properties"][REMOVE] = {"const": True, "description": "Leave this item out."}
+    _chosen_by_cluster(definitions)
     properties = {
         f"{NAMESPACE}:cloud": {"enum": [*arms(StackSpec.model_fields["on"])]},
         f"{NAMESPACE}:profile": {"enum": [*arms(StackSpec.model_fields["layout"])]},
@@ -94,6 +96,20 @@ def _chosen(
             }
         )
     return choices
+
+
+def _chosen_by_cluster(definitions: dict[str, Any]) -> None:
+    """Replace the union of a cluster's `on` by a choice that its `cloud` makes."""
+    cluster = definitions[ClusterSpec.__name__]
+    described = cluster["properties"]["on"]["description"]
+    cluster["properties"]["on"] = {"type": ["object", "null"], "description": described}
+    cluster["allOf"] = [
+        {
+            "if": {"properties": {"cloud": {"const": tag}}, "required": ["cloud"]},
+            "then": {"properties": {"on": {"$ref": f"#/$defs/{arm.__name__}"}}},
+        }
+        for tag, arm in arms(ClusterSpec.model_fields["on"]).items()
+    ]
 
 
 def text() -> str:

@@ -21,10 +21,13 @@ def below(profile: str, cloud: str, client: str | None, clients: Path | None = N
     problems = [*_choice_problems(profile, cloud), *_client_problems(client, clients)]
     if problems:
         raise UserError(problems)
-    files = [PROFILES_FOLDER / f"{profile}.yaml", PROFILES_FOLDER / f"{profile}.{cloud}.yaml"]
-    if client is not None:
-        files.append(clients / f"{client}.yaml")
-    return [_layer(path) for path in files]
+    found = [_layer(PROFILES_FOLDER / f"{profile}.yaml"), overlay(profile, cloud)]
+    return found if client is None else [*found, _layer(clients / f"{client}.yaml")]
+
+
+def overlay(profile: str, cloud: str) -> Node:
+    """The layer of a profile for one cloud."""
+    return _layer(PROFILES_FOLDER / f"{profile}.{cloud}.yaml")
 
 
 def _choice_problems(profile: str, cloud: str) -> list[Problem]:

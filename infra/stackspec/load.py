@@ -1,6 +1,7 @@
 """Loads a StackSpec from its layers; raises with every problem."""
 
 import difflib
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from infra.stackspec.clusters.large import LargeLayout
 from infra.stackspec.document import Branch, Leaf, Node, Origin, node, read
 from infra.stackspec.problems import booleans_for_numbers, from_validation, placed, steps_of
 from infra.stackspec.rules import broken_rules
+from infra.stackspec.several.clouds import defaults
 from infra.stackspec.several.derived import ClusterMember, worker_tree
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.unions import description_in, tolerant
@@ -24,6 +26,8 @@ CONFIG = places.STACK_FILES or Path()
 NAMESPACE = "trainstack"
 REQUIRED = ("cloud", "profile", "region")
 OF, CLUSTER = "of", "cluster"
+_PROFILE_LAYERS = 2
+"""Layers of a profile, below that of a client: of all clouds, and of one."""
 SETTINGS = (*REQUIRED, "client", OF, CLUSTER)
 
 
@@ -164,8 +168,11 @@ def _typed(stack: str, settings: Mapping[str, Any], source: str, folder: Path = 
     if problems:
         raise UserError(problems)
     client = _text(nodes["client"]) if "client" in nodes else None
-    lower = layers.below(_text(nodes["profile"]), _text(nodes["cloud"]), client, _clients(folder))
-    return _checked([*lower, over, _fixed(stack, nodes, source)])
+    profile, cloud = _text(nodes["profile"]), _text(nodes["cloud"])
+    folded = [*layers.below(profile, cloud, client, _clients(folder)), over, _fixed(stack, nodes, source)]
+    if other_clouds := defaults(functools.reduce(merge.merge, folded), profile, cloud):
+        folded.insert(_PROFILE_LAYERS, other_clouds)
+    return _checked(folded)
 
 
 def _setting_problems(nodes: Mapping[str, Node], source: str) -> list[Problem]:

@@ -4,10 +4,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.clusters.common import KubernetesLayout
 from infra.stackspec.clusters.pools import PoolSpec
 from infra.stackspec.clusters.shared_fs import SharedFileSystemSpec
-from infra.stackspec.model import Cidr, Model, Name
+from infra.stackspec.gcp.cloud import GcpSpec
+from infra.stackspec.model import Cidr, Image, Model, Name, Usd
 
 
 class ClusterSpec(Model):
@@ -17,7 +19,7 @@ class ClusterSpec(Model):
     """Name of the cluster: in the names of its stack and its pools, and in `trainstack.dev/cluster`."""
 
     cloud: Literal["aws", "gcp"] | None = None
-    """Cloud of the cluster; null: `trainstack:cloud`. Another cloud is not supported yet."""
+    """Cloud of the cluster; null: `trainstack:cloud`. A manager on AWS may have clusters on Google Cloud."""
 
     region: str
     """Region of the cluster."""
@@ -36,9 +38,34 @@ class ClusterSpec(Model):
     shared_fs: SharedFileSystemSpec | None = None
     """Shared file system of the cluster, instead of `data.shared_fs`; null: jobs use the object store."""
 
+    on: AwsSpec | GcpSpec | None = Field(default=None, discriminator="cloud")
+    """Settings of its cloud, over those of the profile there: only on another cloud than the manager's, where
+    `on` of the stack holds."""
+
+    monthly_usd: Usd | None = None
+    """Part of `budget.monthly_usd` that the budget of its own cloud has, as no budget counts two clouds: only
+    on another cloud, and required there. The manager's budget has the rest."""
+
+    tracking_image: Image | None = None
+    """Image of its tracking server; null: `tracking.image`. Only on another cloud, for images in a private
+    registry."""
+
+    smoke_image: Image | None = None
+    """Image of its validation and of jobs without their own; null: `smoke.image`. Only on another cloud."""
+
+    system_machine: str | None = None
+    """Machine type of its system pool, only on another cloud: by default that of the profile there."""
+
+    idle_minutes: Annotated[int, Field(ge=5, le=240)] | None = None
+    """As `layout.idle_minutes`, only on another cloud, whose profile has the default."""
+
     pools: Annotated[tuple[PoolSpec, ...], Field(min_length=1)]
     """Pools of nodes for jobs. Their full names are `CLUSTER-POOL`; a guarantee of a team for a pool holds
     on every cluster with a pool of that name."""
+
+
+OF_OTHER_CLOUD = ("on", "monthly_usd", "tracking_image", "smoke_image", "system_machine", "idle_minutes")
+"""Fields of a `ClusterSpec` that only one on another cloud than the manager's has."""
 
 
 class LargeLayout(KubernetesLayout):

@@ -9,7 +9,7 @@ from infra.catalog import ranges
 from infra.errors import Problem, did_you_mean
 from infra.naming import cluster_pool, cluster_stack
 from infra.stackspec.clusters.large import LargeLayout
-from infra.stackspec.rules import checkpoints, core
+from infra.stackspec.rules import checkpoints, core, mixed
 from infra.stackspec.several.derived import manager, workers
 from infra.stackspec.stack import StackSpec
 
@@ -18,7 +18,7 @@ MOST_CHARACTERS = 32
 """Length of the name of a stack and of a pool (`infra.stackspec.model.Name`)."""
 OfCluster = Callable[[StackSpec], list[Problem]]
 """Problems of the spec of one cluster."""
-_CLUSTERS = "layout.clusters"
+_CLUSTERS = mixed.CLUSTERS
 _OF_ALL = (*core.RULES, *checkpoints.RULES)
 _OF_MANAGER = re.compile(r"^(trainstack:region|layout\.(?!pools))")
 _OWN = re.compile(r"^layout\.(pools|zones|network_cidr|api_access)(?=[.\[]|$)")
@@ -69,25 +69,6 @@ def full_names(_: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
                 yield Problem(path, pool.name, rule, "Rename the pool.", code="pool-named-as-another")
 
 
-def clouds(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
-    """All clusters are on the manager's cloud: its pod has no identity in another one."""
-    for index, one in enumerate(layout.clusters):
-        if one.cloud not in (None, spec.on.cloud):
-            rule = f"the manager on {spec.on.cloud} has no login there yet"
-            fix = "Leave it out; a stack of its own can be in the other cloud."
-            path = f"{_CLUSTERS}[{index}].cloud"
-            yield Problem(path, one.cloud, rule, fix, "trainstack:cloud", code="cluster-on-other-cloud")
-
-
-def endpoints(spec: StackSpec, _: LargeLayout) -> Iterator[Problem]:
-    """On Google Cloud the manager reaches API servers by name: it has no address that a range could allow."""
-    if getattr(spec.on, "endpoint", None) == "ip":
-        rule = "the manager reaches API servers of clusters by their DNS names alone"
-        yield Problem(
-            "on.endpoint", "ip", rule, "Set dns, with `layout.api_access: []`.", code="endpoint-of-clusters"
-        )
-
-
 def network_ranges(_: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
     """Networks do not overlap: that of the manager is, or can be, connected to each of the others."""
     given = [("layout.network_cidr", layout.network_cidr)]
@@ -125,11 +106,15 @@ def guarantees(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
 
 
 def named_pools(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
-    """Pools that the gate and the cloud's settings name exist on some cluster."""
-    pools = sorted({pool.name for one in layout.clusters for pool in one.pools})
-    given = [(f"smoke.pools[{index}]", name) for index, name in enumerate(spec.smoke.pools or ())]
-    given += [(f"on.pools.{name}", name) for name in getattr(spec.on, "pools", ())]
-    for path, name in given:
+    """Pools that the gate and a cloud's settings name exist on some cluster, of that cloud."""
+    every = sorted({pool.name for one in layout.clusters for pool in one.pools})
+    own = sorted({pool.name for one in layout.clusters if one.on is None for pool in one.pools})
+    given = [(f"smoke.pools[{index}]", name, every) for index, name in enumerate(spec.smoke.pools or ())]
+    given += [(f"on.pools.{name}", name, own) for name in getattr(spec.on, "pools", ())]
+    for index, one in enumerate(layout.clusters):
+        named, pools = getattr(one.on, "pools", ()), sorted(pool.name for pool in one.pools)
+        given += [(f"{_CLUSTERS}[{index}].on.pools.{name}", name, pools) for name in named]
+    for path, name, pools in given:
         if name not in pools:
             fix = did_you_mean(name, pools, f"Pools are {', '.join(pools)}.")
             yield Problem(path, name, "unknown pool", fix, code="unknown-pool")
@@ -155,8 +140,7 @@ RULES: tuple[Rule, ...] = (
     scheduler,
     cluster_names,
     full_names,
-    clouds,
-    endpoints,
+    *mixed.RULES,
     network_ranges,
     guarantees,
     named_pools,
@@ -183,7 +167,7 @@ def of_clusters(spec: StackSpec, layout: LargeLayout, check: OfCluster) -> Itera
             yield problem
     for index, one in enumerate(made.values()):
         for problem in check(one):
-            found = _placed(problem, index, layout)
+            found = _placed(mixed.at_member(problem, spec), index, layout)
             if (found.path, found.code) not in seen:
                 seen.add((found.path, found.code))
                 yield found
@@ -191,14 +175,15 @@ def of_clusters(spec: StackSpec, layout: LargeLayout, check: OfCluster) -> Itera
 
 def _placed(problem: Problem, index: int, layout: LargeLayout) -> Problem:
     """A problem of a worker's spec at the path of the large one, whose pools have short names there."""
-    name = layout.clusters[index].name
+    one = layout.clusters[index]
 
     def path(given: str) -> str:
         if given == "trainstack:region":
             return f"{_CLUSTERS}[{index}].region"
         if given.startswith("data.shared_fs"):
             return given.replace("data.shared_fs", f"{_CLUSTERS}[{index}].shared_fs", 1)
-        return _OWN.sub(rf"{_CLUSTERS}[{index}].\1", given).replace(f".{name}-", ".")
+        placed = mixed.own_path(given, one, index) or _OWN.sub(rf"{_CLUSTERS}[{index}].\1", given)
+        return placed.replace(f".{one.name}-", ".")
 
     # Clusters behind a manager have names alone.
     fix = "Leave it empty." if problem.code == "api-ranges-without-address" else problem.fix

@@ -7,16 +7,17 @@ same names on the manager and on the worker, which a job that is copied needs.
 
 import hashlib
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from infra.naming import cluster_pool, cluster_stack
 from infra.stackspec.clusters.common import KubernetesLayout
-from infra.stackspec.clusters.large import LargeLayout
-from infra.stackspec.document import ITEM_KEY, Branch, Leaf, Node, node
+from infra.stackspec.clusters.large import OF_OTHER_CLOUD, ClusterSpec, LargeLayout
+from infra.stackspec.document import ITEM_KEY, Branch, Leaf, Node, Origin, node
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.merge import values
+from infra.stackspec.several.clouds import names_of
 from infra.stackspec.stack import StackSpec
 
 PROFILE = "medium"
@@ -34,6 +35,10 @@ class ClusterMember:
     cluster: str
     """Name of the cluster there."""
 
+    def is_elsewhere(self, spec: StackSpec) -> bool:
+        """Return whether the worker with this spec is on another cloud than its manager."""
+        return spec.cloud != self.of.cloud
+
 
 def digest(spec: StackSpec) -> str:
     """Digest of a spec: a worker that was deployed from another one is not connected."""
@@ -46,7 +51,20 @@ def manager(spec: StackSpec, layout: LargeLayout) -> StackSpec:
     common = {name: getattr(layout, name) for name in KubernetesLayout.model_fields}
     own = ClusterLayout.model_construct(profile=cast("Any", layout.profile), pools=(), **common)
     gate = spec.smoke.model_copy(update={"enabled": False, "schedule": None})
-    return spec.model_copy(update={"layout": own, "smoke": gate})
+    made = spec.model_copy(update={"layout": own, "smoke": gate})
+    if not elsewhere(layout):
+        return made
+    parts = sum(one.monthly_usd or 0 for one in layout.clusters)
+    budget = spec.budget.model_copy(update={"monthly_usd": spec.budget.monthly_usd - parts})
+    teams = tuple(
+        team.model_copy(update={"members": tuple(names_of(spec.cloud, team.members))}) for team in spec.teams
+    )
+    return made.model_copy(update={"budget": budget, "teams": teams})
+
+
+def elsewhere(layout: LargeLayout) -> list[ClusterSpec]:
+    """The clusters on another cloud than the manager's."""
+    return [one for one in layout.clusters if one.on is not None]
 
 
 def layout_of(spec: StackSpec) -> ClusterLayout:
@@ -81,8 +99,7 @@ def worker_tree(tree: Node, cluster: str) -> Branch:
     found = layout["clusters"]
     own = _children(_children(found)[cluster])
     pools = set(_children(own["pools"]))
-    shared = ("clusters", "scheduler", *own)
-    kept = {name: child for name, child in layout.items() if name not in shared}
+    kept = {name: child for name, child in layout.items() if name not in ("clusters", "scheduler")}
     here = found.origin
     made: dict[str, Node] = {
         **kept,
@@ -92,6 +109,13 @@ def worker_tree(tree: Node, cluster: str) -> Branch:
         "api_access": own.get("api_access", Leaf([], here)),
         "pools": _pools(cluster, own["pools"]),
     }
+    other = _of_other_cloud(spec, own, here) if _plain(own.get("on", Leaf(None, here))) else {}
+    if other:
+        made |= {name: other.pop(name) for name in ("idle_minutes", "system_pool")}
+    elif _is_mixed(found):
+        cloud = str(_plain(_children(spec["on"])["cloud"]))
+        other = {"teams": _named_on(cloud, spec["teams"])}
+    spec = {**spec, **other}
     data = {**_children(spec["data"]), "shared_fs": own.get("shared_fs", Leaf(None, here))}
     return Branch(
         {
@@ -106,6 +130,47 @@ def worker_tree(tree: Node, cluster: str) -> Branch:
         },
         tree.origin,
     )
+
+
+def _is_mixed(clusters: Node) -> bool:
+    """Whether a cluster is on another cloud than the manager."""
+    rows = [_children(one) for one in _children(clusters).values()]
+    return any(_plain(row["on"]) is not None for row in rows if "on" in row)
+
+
+def _of_other_cloud(spec: Mapping[str, Node], own: Mapping[str, Node], here: Origin) -> dict[str, Node]:
+    """What a cluster on another cloud has instead of the large stack's, with two parts of its layout."""
+    none = Leaf(None, here)
+    given = {name: own.get(name, none) for name in OF_OTHER_CLOUD}
+
+    def over(base: Node, key: str, value: Node) -> Node:
+        return (
+            base if _plain(value) is None or not isinstance(base, Branch) else _with_child(base, key, value)
+        )
+
+    cloud = str(_plain(_children(own["on"])["cloud"]))
+    return {
+        "on": own["on"],
+        "budget": over(spec["budget"], "monthly_usd", given["monthly_usd"]),
+        "tracking": over(spec.get("tracking", none), "image", given["tracking_image"]),
+        "smoke": over(spec["smoke"], "image", given["smoke_image"]),
+        "teams": _named_on(cloud, spec["teams"]),
+        "idle_minutes": given["idle_minutes"],
+        "system_pool": over(_children(spec["layout"])["system_pool"], "machine", given["system_machine"]),
+    }
+
+
+def _with_child(tree: Branch, key: str, child: Node) -> Branch:
+    return Branch({**tree.children, key: child}, tree.origin, tree.named)
+
+
+def _named_on(cloud: str, teams: Node) -> Branch:
+    """Teams with the names that their members have on a cloud."""
+
+    def named(given: Node) -> Node:
+        return Leaf(list(names_of(cloud, _plain(given))), given.origin)
+
+    return _each(teams, lambda team: _with(team, members=named))
 
 
 def _pools(cluster: str, pools: Node) -> Branch:

@@ -196,12 +196,9 @@ def test_ranges_of_a_cluster_are_its_own_and_none_by_default(large: Values) -> N
     assert path == "layout.clusters[0].api_access[0]"
 
 
-def test_the_other_cloud_and_the_other_scheduler_are_refused(large: Values) -> None:
-    layout(large)["clusters"][1]["cloud"], layout(large)["scheduler"] = "gcp", "slurm"
-    assert refused(large) == {
-        ("layout.clusters[1].cloud", "cluster-on-other-cloud"),
-        ("layout.scheduler", "scheduler-not-supported"),
-    }
+def test_another_scheduler_is_refused(large: Values) -> None:
+    layout(large)["scheduler"] = "slurm"
+    assert refused(large) == {("layout.scheduler", "scheduler-not-supported")}
 
 
 def test_parts_of_one_cluster_are_not_said_for_all(large: Values) -> None:

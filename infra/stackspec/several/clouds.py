@@ -1,0 +1,65 @@
+"""Clusters on another cloud than their manager: defaults of the profile there, and names of members."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from infra.stackspec import layers
+from infra.stackspec.document import ITEM_KEY, Branch, Leaf, Node, Origin
+from infra.stackspec.supported import SUPPORTED
+
+_ARN = "arn:"
+"""Start of the names of people on AWS. On Google Cloud they begin with a kind, such as `user:`."""
+
+
+def names_of(cloud: str, members: Sequence[str]) -> Iterator[str]:
+    """The names of members on a cloud."""
+    return (one for one in members if one.startswith(_ARN) == (cloud == "aws"))
+
+
+def defaults(merged: Node, profile: str, cloud: str) -> Node | None:
+    """A layer with the defaults of clusters on other clouds than the manager's; None if there are none.
+
+    `merged` is the spec so far. Values that are not of their types are reported elsewhere.
+    """
+    clusters = _at(merged, "layout", "clusters")
+    if not isinstance(clusters, Branch) or not clusters.named:
+        return None
+    clouds = {name: _cloud(one) or cloud for name, one in clusters.children.items()}
+    given = {name: _at(one, "on") is not None for name, one in clusters.children.items()}
+    if not any(other != cloud or given[name] for name, other in clouds.items()):
+        return None
+    # All of them, so that they keep their order.
+    rows: dict[str, Node] = {}
+    for name, other in clouds.items():
+        here = clusters.children[name].origin
+        own: dict[str, Node] = {ITEM_KEY: Leaf(name, here)}
+        if other != cloud and (profile, other) in SUPPORTED:
+            own |= _of_profile(layers.overlay(profile, other), other, here)
+        elif given[name]:
+            own["on"] = Branch({"cloud": Leaf(other, here)}, here)  # which a rule refuses
+        rows[name] = Branch(own, here)
+    here = clusters.origin
+    return Branch({"layout": Branch({"clusters": Branch(rows, here, named=True)}, here)}, here)
+
+
+def _of_profile(overlay: Node, cloud: str, here: Origin) -> Mapping[str, Node]:
+    on = _at(overlay, "on")
+    found: dict[str, Node] = {
+        "on": Branch({**(on.children if isinstance(on, Branch) else {}), "cloud": Leaf(cloud, here)}, here)
+    }
+    for key, path in (("idle_minutes", ("idle_minutes",)), ("system_machine", ("system_pool", "machine"))):
+        value = _at(overlay, "layout", *path)
+        if value is not None:
+            found[key] = value
+    return found
+
+
+def _cloud(cluster: Node) -> str | None:
+    found = _at(cluster, "cloud")
+    return found.value if isinstance(found, Leaf) and isinstance(found.value, str) else None
+
+
+def _at(tree: Node, *path: str) -> Node | None:
+    found: Node | None = tree
+    for key in path:
+        found = found.children.get(key) if isinstance(found, Branch) else None
+    return found
