@@ -21,7 +21,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterSpec, LargeLayout
 from infra.stackspec.model import demanded
 from infra.stackspec.several.derived import ClusterMember, digest, workers
-from stacks.parts import Alerting, Cluster, ClusterT, NodePool, Pools
+from stacks.parts import Alerting, Cluster, ClusterT, Pools
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,9 @@ class WorkerCloud(Protocol[ClusterC_contra]):
     def login(self, cluster: ClusterC_contra, member: ClusterMember) -> ManagerLogin:
         """Access of the manager's program to the API server, from its network."""
 
+    def budget(self) -> pulumi.Output[str]:
+        """The budget of the worker alone, for one on another cloud than the manager; returns its name."""
+
 
 class ManagerCloud(Protocol[ClusterT]):
     """A cloud of a manager: methods for the layout of a manager."""
@@ -90,14 +93,11 @@ class ManagerCloud(Protocol[ClusterT]):
     def agents(self) -> Sequence[AgentArgs]:
         """The services that give pods their cloud identity."""
 
-    def records(self, worker: StackSpec) -> Mapping[str, NodePool]:
-        """The pools of a worker, without labels of nodes."""
-
     def dispatcher(self, cluster: ClusterT, workers: Sequence[WorkerStack]) -> DispatcherIdentity:
         """Identity and network of the dispatcher."""
 
     def budget(self) -> pulumi.Output[str]:
-        """The budget of the manager and all workers; returns its name."""
+        """The budget of the manager and all workers on its cloud; returns its name."""
 
 
 def worker_stacks(spec: StackSpec, layout: LargeLayout) -> list[WorkerStack]:
@@ -181,7 +181,8 @@ def joined(
         "cluster_name": cluster.name,
         **login.fields,
     }
-    return {"worker": place, "budget": budget_name(member.of.name)}
+    budget = cloud.budget() if member.is_elsewhere(spec) else budget_name(member.of.name)
+    return {"worker": place, "budget": budget}
 
 
 def budget_name(stack: str) -> str:

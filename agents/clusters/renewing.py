@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from agents.clusters.logins import account_token, aws_token, google_token
+from agents.clusters.logins import account_token, aws_token, federated_token, google_token
 from agents.clusters.workers import Worker, WorkerApi
 from agents.shared.api_server import ApiServer, ApiServerError, say
 
@@ -26,7 +26,8 @@ def login(worker: Worker, lasts_s: int) -> str:
     """
     if worker.cluster:
         return aws_token(worker.cluster, worker.region, worker.role)
-    return account_token(worker.role, lasts_s) if worker.role else google_token()
+    own = federated_token(worker.provider, worker.region) if worker.provider else google_token()
+    return account_token(worker.role, lasts_s, own) if worker.role else own
 
 
 class Renewer:

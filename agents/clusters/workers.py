@@ -28,10 +28,13 @@ class Worker:
     cluster: str = ""
     """Name of the EKS cluster, whose API server accepts an identity of AWS; empty: one of Google Cloud."""
     region: str = ""
-    """Region of the EKS cluster."""
+    """Region of the EKS cluster, or with a `provider` that of the pod."""
     role: str = ""
     """Identity that logs in, an ARN of AWS or the address of a service account of Google Cloud; empty: the
     pod's own."""
+    provider: str = ""
+    """Provider in a workload identity pool of Google Cloud which admits the pod's role on AWS; empty: the pod
+    is on the worker's cloud."""
 
 
 def read(text: str) -> list[Worker]:

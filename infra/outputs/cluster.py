@@ -83,6 +83,8 @@ class WorkerOutputs(BaseModel):
     """Its name in its cloud."""
     role: str
     """Identity in its cloud that logs in to it; empty: the manager's own."""
+    provider: str = ""
+    """What admits the manager from another cloud there; empty: both are on one cloud."""
     network: str
     """Its network: on AWS the id of the VPC."""
     route_tables: dict[str, str]

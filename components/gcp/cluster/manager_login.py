@@ -51,28 +51,35 @@ class GcpManagerLogin(Component):
 
     def __init__(self, name: str, args: GcpManagerLoginArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
-        stack, project = args["stack"], args["project"]
-        account = iam.service_account(
-            self,
-            f"{name}-account",
-            f"{stack}-manager",
-            f"Login of the dispatcher of {args['manager']} to {stack}",
-        )
-        role = gcp.projects.IAMCustomRole(
-            f"{name}-role",
-            role_id=sanitize(f"{stack}-manager").replace("-", "_"),
-            title=f"Connect to {stack} as its manager",
-            permissions=[CONNECT],
-            opts=self.child(),
+        project = args["project"]
+        account, connects = connecting_account(
+            self, name, stack=args["stack"], manager=args["manager"], project=project
         )
         pods = pulumi.Output.from_input(args["project_number"]).apply(
             lambda number: pod_principal(project, number, args["namespace"], args["service_account"])
         )
         ready: list[pulumi.Resource] = [
-            iam.on_project(self, f"{name}-connects", project, role.name, account.member),
+            connects,
             # Tokens of the account, and nothing else: the role may not sign in its name.
             iam.on_account(self, f"{name}-uses", account.name, "roles/iam.workloadIdentityUser", pods),
         ]
         self.email = after(account.email, ready)
         self.unique_id = after(account.unique_id, ready)
         self.register_declared()
+
+
+def connecting_account(
+    component: Component, name: str, *, stack: str, manager: str, project: str
+) -> tuple[gcp.serviceaccount.Account, pulumi.Resource]:
+    """The account of a worker for its manager, and its grant of the one permission."""
+    account = iam.service_account(
+        component, f"{name}-account", f"{stack}-manager", f"Login of the dispatcher of {manager} to {stack}"
+    )
+    role = gcp.projects.IAMCustomRole(
+        f"{name}-role",
+        role_id=sanitize(f"{stack}-manager").replace("-", "_"),
+        title=f"Connect to {stack} as its manager",
+        permissions=[CONNECT],
+        opts=component.child(),
+    )
+    return account, iam.on_project(component, f"{name}-connects", project, role.name, account.member)

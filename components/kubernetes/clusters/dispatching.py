@@ -54,6 +54,9 @@ class WorkerArgs(TypedDict):
     """Its region, where the login names it."""
     role: NotRequired[str]
     """Identity that logs in, where it is not the pod's own (`agents.clusters.logins`)."""
+    provider: NotRequired[str]
+    """What admits the pod's identity in the cloud of the worker, where that is not its own
+    (`agents.clusters.logins`)."""
     direct: NotRequired[bool]
     """True where Kueue gets the token of the login instead of one of the manager's account
     (`components.kubernetes.clusters.worker`). Default: no."""

@@ -39,9 +39,10 @@ class RequiredApi(Fact):
     name: Name
     of: Literal["every", "cluster", "jobs"] = "every"
     """Needed by stacks with a cluster, by those without, or by both."""
-    needed_by: tuple[Literal["data.shared_fs", "data.homes", "data.on_destroy", "smoke.schedule"], ...] = ()
+    needed_by: tuple[Literal["data.shared_fs", "data.homes", "data.on_destroy", "smoke.schedule", "layout.clusters"], ...] = ()
     """Settings of the spec that need it; empty: every stack of that kind needs it.
 
+    `layout.clusters`: a cluster whose manager is on another cloud.
     `data.on_destroy`: homes that are kept, and so backed up. `smoke.schedule`: only without a cluster, which
     has its own scheduler.
     """
@@ -70,9 +71,17 @@ def permissions_of_jobs(*, scheduled: bool, login: bool) -> list[str]:
     return sorted({one for row in rows if not row.type.startswith(left_out) for one in row.permissions})
 
 
-def apis_of(*, shared_fs: bool, homes: bool, kept: bool) -> list[str]:
-    """The APIs of a stack with a cluster and these parts; `kept`: data is kept on destroy."""
-    wanted = {"data.shared_fs": shared_fs, "data.homes": homes, "data.on_destroy": homes and kept}
+def apis_of(*, shared_fs: bool, homes: bool, kept: bool, federated: bool) -> list[str]:
+    """The APIs of a stack with a cluster and these parts.
+
+    `kept`: data is kept on destroy; `federated`: its manager is on another cloud.
+    """
+    wanted = {
+        "data.shared_fs": shared_fs,
+        "data.homes": homes,
+        "data.on_destroy": homes and kept,
+        "layout.clusters": federated,
+    }
     return _apis("jobs", wanted)
 
 

@@ -175,6 +175,21 @@ def _is_same(node: CelNode) -> bool:
     return left == right
 
 
+def extracted(text: str, template: str) -> str:
+    """The part of a text in the place of the name in `before{name}after`; empty where the text differs.
+
+    Source: IAM documentation, "Attribute reference for IAM Conditions", `extract`.
+    """
+    before, _, rest = template.partition("{")
+    _, closed, after = rest.partition("}")
+    start = text.find(before)
+    if not closed or start < 0:
+        return ""
+    start += len(before)
+    end = text.find(after, start) if after else len(text)
+    return text[start:end] if end >= 0 else ""
+
+
 _FOLDED: Mapping[str, Any] = {
     "list": lambda *parts: list(parts),
     "not": lambda a: not a,
@@ -202,6 +217,7 @@ _FOLDED: Mapping[str, Any] = {
     "call:lowerAscii": lambda a: a.lower(),
     "call:upperAscii": lambda a: a.upper(),
     "call:string": str,
+    "call:extract": extracted,
 }
 
 

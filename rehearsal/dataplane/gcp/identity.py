@@ -21,7 +21,7 @@ ANNOTATION = "iam.gke.io/gcp-service-account"
 LIFETIME_S = 3600
 _ACCOUNT = "gcp:serviceaccount/account:Account"
 _POOL = "gcp:container/nodePool:NodePool"
-_ANYBODY = ("allUsers", "allAuthenticatedUsers")
+ANYBODY = ("allUsers", "allAuthenticatedUsers")
 _IMPERSONATE = "iam.serviceAccounts.getAccessToken"
 _SIGN = "iam.serviceAccounts.signJwt"
 
@@ -64,7 +64,7 @@ class PodIdentity:
     def members(self) -> tuple[str, ...]:
         """Every form in which bindings may name the Kubernetes service account."""
         if not self.pool:
-            return (f"serviceAccount:{self.node_account}", *_ANYBODY)
+            return (f"serviceAccount:{self.node_account}", *ANYBODY)
         link = (
             f"https://container.googleapis.com/v1/projects/{self.project}/locations/{self.location}"
             f"/clusters/{self.cluster}"
@@ -74,7 +74,7 @@ class PodIdentity:
             f"principalSet://{self._pool_path}/namespace/{self.namespace}",
             f"principalSet://{self._pool_path}/kubernetes.cluster/{link}",
             f"serviceAccount:{self.pool}[{self.namespace}/{self.account}]",
-            *_ANYBODY,
+            *ANYBODY,
         )
 
     @property
@@ -124,6 +124,10 @@ class GoogleIdentities:
         """A token of a Google service account for workloads that a service of Google runs as it."""
         return self._issue(account_caller(email))
 
+    def federated(self, caller: Caller) -> str:
+        """A token of an identity of a workload identity pool."""
+        return self._issue(caller)
+
     def operator(self, refresh_token: str) -> str | None:
         """A token of the user of the rehearsal for the login of `service_ports`; None for another one."""
         return self._issue(OPERATOR) if refresh_token == OPERATOR_KEY else None
@@ -155,7 +159,7 @@ def machine_identity(email: str, project: str, location: str) -> PodIdentity:
 
 def account_caller(email: str) -> Caller:
     """A Google service account as caller."""
-    return Caller(email, (f"serviceAccount:{email}", *_ANYBODY))
+    return Caller(email, (f"serviceAccount:{email}", *ANYBODY))
 
 
 def identity_of(

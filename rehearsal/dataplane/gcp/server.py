@@ -1,7 +1,7 @@
 """A loopback HTTP server with the Google REST APIs that pods, jobs and an operator call.
 
-Secret Manager, IAM Credentials, Pub/Sub and Cloud Scheduler are built in; others are passed in. Every other
-method returns an error.
+Secret Manager, STS, IAM Credentials, Pub/Sub and Cloud Scheduler are built in; others are passed in. Every
+other method returns an error.
 """
 
 import json
@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rehearsal.core.state import State
+from rehearsal.dataplane.aws.identity import Identities
+from rehearsal.dataplane.gcp import token_exchange
 from rehearsal.dataplane.gcp.credentials import Credentials
 from rehearsal.dataplane.gcp.http import Answer, Api, ApiCall, Content, ServiceError, find
 from rehearsal.dataplane.gcp.identity import LIFETIME_S, GoogleIdentities, PodIdentity
@@ -18,6 +20,7 @@ from rehearsal.dataplane.gcp.metadata import MetadataServer
 from rehearsal.dataplane.gcp.pubsub import PubSub
 from rehearsal.dataplane.gcp.scheduler import CloudScheduler
 from rehearsal.dataplane.gcp.secret_manager import SecretManager
+from rehearsal.dataplane.gcp.token_exchange import TokenExchange
 from rehearsal.dataplane.loopback import LoopbackHandler, LoopbackServer
 from rehearsal.service_ports import LOGIN_PATH
 
@@ -30,8 +33,12 @@ class GooglePlane:
     `apis` are further ones. Raises OSError when `port` is taken.
     """
 
-    def __init__(self, state: State, apis: Sequence[Api] = (), *, port: int = 0) -> None:
+    def __init__(
+        self, state: State, apis: Sequence[Api] = (), *, port: int = 0, aws: Identities | None = None
+    ) -> None:
+        """`aws`: identities of AWS, which workload identity pools may admit."""
         self.identities = GoogleIdentities(state)
+        self._exchange = TokenExchange(state, self.identities, aws)
         self.pubsub = PubSub(state)
         self._apis: list[Api] = [
             SecretManager(state),
@@ -70,6 +77,8 @@ class GooglePlane:
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         if verb == "POST" and parts.path == LOGIN_PATH:
             return self._login(dict(parse_qsl(content.decode(errors="replace"))))
+        if verb == "POST" and parts.path == token_exchange.PATH:
+            return self._exchange.answer(dict(parse_qsl(content.decode(errors="replace"))))
         caller = self.identities.caller(headers.get("authorization", ""))
         if caller is None:
             message = "Request had invalid authentication credentials. Expected OAuth 2 access token."

@@ -24,13 +24,15 @@ class PodIdentities:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._aws, self._google = Dataplane(state), GooglePlane(state)
+        self._aws = Dataplane(state)
+        self._google = GooglePlane(state, aws=self._aws.identities)
 
     def environment(self, cluster: KubeCluster, pod: Pod, folder: Path) -> Mapping[str, str]:
         """Variables of a pod; `folder` is its own, for its token."""
         if cluster.record.type == GKE_CLUSTER:
             return google_identity.environment(self._google, cluster, pod)
-        return aws_identity.environment(self._aws, cluster, pod, folder)
+        own = aws_identity.environment(self._aws, cluster, pod, folder)
+        return {**own, **google_identity.endpoints(self._google)}
 
     def user(self, cluster: Record, token: str) -> Mapping[str, object] | None:
         """The user of a bearer token of a cluster's cloud, as a TokenReview shows it; None for another token.

@@ -13,7 +13,7 @@ from rehearsal.workloads.translate import Pod
 _KIND, _BUCKET = "kubernetes:core/v1:ServiceAccount", "gcp:storage/bucket:Bucket"
 _USE = "iam.serviceAccounts.getAccessToken"
 # Emulated APIs, by their names in gcloud's variables for endpoints.
-_APIS = ("SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB")
+_APIS = ("SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB", "STS")
 _OBJECT_RIGHTS = tuple(f"storage.objects.{verb}" for verb in ("get", "list", "create", "delete"))
 
 
@@ -24,8 +24,13 @@ def environment(plane: GooglePlane, cluster: KubeCluster, pod: Pod) -> Mapping[s
         "GCE_METADATA_HOST": host,
         "GCE_METADATA_IP": host,
         "AWS_EC2_METADATA_DISABLED": "true",
-        **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{api}": plane.url for api in _APIS},
+        **endpoints(plane),
     }
+
+
+def endpoints(plane: GooglePlane) -> Mapping[str, str]:
+    """Variables for the emulated APIs, which have no identity in them."""
+    return {f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{api}": plane.url for api in _APIS}
 
 
 def of_account(cluster: KubeCluster, namespace: str, account: str) -> PodIdentity:

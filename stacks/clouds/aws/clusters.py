@@ -14,17 +14,16 @@ from components.kubernetes.clusters.dispatching import WorkerArgs
 from components.kubernetes.people import SubjectArgs, group
 from components.kubernetes.tracking.pod import AgentArgs
 from infra.naming import MANAGER_GROUP, team_group
+from infra.outputs.cluster import WorkerOutputs
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout
 from infra.stackspec.several.derived import ClusterMember, layout_of, manager
 from stacks.clouds.aws.cluster import AwsCloud, EksCluster
-from stacks.clouds.aws.pools import pool_record
 from stacks.clouds.aws.teams import members_on_aws
 from stacks.clusters import DispatcherIdentity, ManagerLogin, WorkerStack, joined, worker_stacks
 from stacks.layouts.cluster import one_cluster
 from stacks.layouts.manager import manager_of_clusters
-from stacks.parts import NodePool
 
 
 def manager_on_aws(spec: StackSpec, layout: LargeLayout, on: AwsSpec) -> dict[str, Any]:
@@ -83,7 +82,7 @@ class AwsManager(AwsCloud):
         self, spec: StackSpec, layout: ClusterLayout, on: AwsSpec, workers: Sequence[WorkerStack]
     ) -> None:
         super().__init__(spec, layout, on)
-        self._stacks = [one.spec.name for one in workers]
+        self._stacks = [one.spec.name for one in workers if one.cluster.on is None]
 
     def disks(self, cluster: EksCluster) -> None:
         """The class of disks of Prometheus."""
@@ -98,16 +97,9 @@ class AwsManager(AwsCloud):
         """The agent of EKS Pod Identity."""
         return pod_identity(self._spec.region)["agents"]
 
-    def records(self, worker: StackSpec) -> Mapping[str, NodePool]:
-        """The pools of a worker, at the prices of its region."""
-        return {
-            pool.name: pool_record(pool, self._on, {}, region=worker.region)
-            for pool in layout_of(worker).pools
-        }
-
     def dispatcher(self, cluster: EksCluster, workers: Sequence[WorkerStack]) -> DispatcherIdentity:
-        """The role of the dispatcher's pod, and a connection to the network of each worker."""
-        known = [(one, one.place) for one in workers if one.place is not None]
+        """The role of the dispatcher's pod, and a connection to the network of each worker on AWS."""
+        placed = [(one, one.place) for one in workers if one.place is not None]
         role = AwsDispatcherRole(
             f"{self._spec.name}-dispatcher",
             {
@@ -116,13 +108,16 @@ class AwsManager(AwsCloud):
                 "cluster_arn": cluster.eks.cluster_arn,
                 "namespace": dispatching.NAMESPACE,
                 "service_account": dispatching.NAME,
-                "roles": [place.role for _, place in known],
+                "roles": [place.role for one, place in placed if one.cluster.on is None],
             },
             self._on_aws,
         )
         ready: list[pulumi.Resource] = [role]
         logins: list[WorkerArgs] = []
-        for one, place in known:
+        for one, place in placed:
+            if one.cluster.on is not None:
+                logins.append(self._elsewhere(one.cluster.name, place))
+                continue
             ready.append(
                 AwsPeering(
                     f"{self._spec.name}-to-{one.cluster.name}",
@@ -156,6 +151,18 @@ class AwsManager(AwsCloud):
             )
         ports = sorted({agent["port"] for agent in self.agents()})
         return DispatcherIdentity(identity_ports=ports, workers=logins, ready=ready)
+
+    def _elsewhere(self, name: str, place: WorkerOutputs) -> WorkerArgs:
+        """The login to a worker on another cloud, which admits the role by name; networks stay apart."""
+        return {
+            "name": name,
+            "server": place.server,
+            "authority": place.authority,
+            "region": self._spec.region,
+            "role": place.role,
+            "provider": place.provider,
+            "direct": True,
+        }
 
     def _stacks_of_budget(self) -> Sequence[str]:
         return self._stacks

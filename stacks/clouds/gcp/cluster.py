@@ -57,8 +57,16 @@ class GkeCluster(Cluster):
 class GcpCloud:
     """`stacks.parts.ClusterCloud` on Google Cloud. Settings of Google Cloud are in the spec's part `on`."""
 
-    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: GcpSpec, *, of: str = "") -> None:
-        """`of`: the large stack that this one is a part of."""
+    def __init__(
+        self,
+        spec: StackSpec,
+        layout: ClusterLayout,
+        on: GcpSpec,
+        *,
+        of: str = "",
+        federated: bool = False,
+    ) -> None:
+        """`of`: the large stack that this one is a part of; `federated`: its manager is on another cloud."""
         self._spec, self._layout, self._on = spec, layout, on
         # Several stacks of one project have the same administrators and members.
         self._own_bindings = spec.name if of else None
@@ -70,7 +78,7 @@ class GcpCloud:
         )
         provided = pulumi.ResourceOptions(providers=[self._provider])
         shared, kept = spec.data.shared_fs is not None, spec.data.on_destroy == "keep"
-        names = apis_of(shared_fs=shared, homes=spec.data.homes, kept=kept)
+        names = apis_of(shared_fs=shared, homes=spec.data.homes, kept=kept, federated=federated)
         switched_on = GcpApis(f"{spec.name}-apis", {"names": names}, provided)
         self._on_gcp = pulumi.ResourceOptions(providers=[self._provider], depends_on=[switched_on])
         self._number = gcp.organizations.get_project_output(

@@ -5,24 +5,24 @@ from typing import Any
 
 import pulumi
 
+from components.gcp.cluster.federated_login import GcpFederatedManagerLogin
 from components.gcp.cluster.manager_login import GcpManagerLogin
 from components.gcp.pod_account import METADATA_SERVER, metadata_grants
 from components.kubernetes.clusters import dispatching
 from components.kubernetes.clusters.dispatching import WorkerArgs
 from components.kubernetes.people import SubjectArgs, user
 from components.kubernetes.tracking.pod import AgentArgs
-from infra.naming import large_tags
+from infra.naming import dispatcher_role, large_tags
 from infra.stackspec import StackSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout
 from infra.stackspec.several.derived import ClusterMember, layout_of, manager
 from stacks.clouds.gcp.cluster import GcpCloud, GkeCluster
-from stacks.clouds.gcp.pools import pool_records
 from stacks.clouds.gcp.teams import members_on_gcp
 from stacks.clusters import DispatcherIdentity, ManagerLogin, WorkerStack, joined, worker_stacks
 from stacks.layouts.cluster import one_cluster
 from stacks.layouts.manager import manager_of_clusters
-from stacks.parts import NodePool
 
 
 def manager_on_gcp(spec: StackSpec, layout: LargeLayout, on: GcpSpec) -> dict[str, Any]:
@@ -45,16 +45,32 @@ class GcpWorker(GcpCloud):
     """`stacks.clusters.WorkerCloud` on Google Cloud."""
 
     def __init__(self, spec: StackSpec, layout: ClusterLayout, on: GcpSpec, member: ClusterMember) -> None:
-        super().__init__(spec, layout, on, of=member.of.name)
+        super().__init__(spec, layout, on, of=member.of.name, federated=member.is_elsewhere(spec))
 
     def login(self, cluster: GkeCluster, member: ClusterMember) -> ManagerLogin:
         """A service account, whose tokens the manager's dispatcher gets; the API server knows it itself.
 
         Tokens of accounts of the cluster do not pass its DNS endpoint.
         """
+        made = self._federated(member) if member.is_elsewhere(self._spec) else self._pods(cluster, member)
+        provider = {"provider": made.provider} if isinstance(made, GcpFederatedManagerLogin) else {}
+        return ManagerLogin(
+            subjects=pulumi.Output.all(made.email, made.unique_id).apply(_users),
+            direct=True,
+            fields={
+                "server": cluster.gke.endpoint,
+                "authority": cluster.gke.certificate_authority,
+                "role": made.email,
+                "network": cluster.network.network_id,
+                "route_tables": {},
+                **provider,
+            },
+        )
+
+    def _pods(self, cluster: GkeCluster, member: ClusterMember) -> GcpManagerLogin:
         # IAM accepts the pods once the identity pool exists, which is one for all clusters of the project.
         number = pulumi.Output.all(self._number, cluster.gke.workload_pool).apply(lambda both: str(both[0]))
-        made = GcpManagerLogin(
+        return GcpManagerLogin(
             f"{self._spec.name}-login",
             {
                 "stack": self._spec.name,
@@ -66,16 +82,19 @@ class GcpWorker(GcpCloud):
             },
             self._on_gcp,
         )
-        return ManagerLogin(
-            subjects=pulumi.Output.all(made.email, made.unique_id).apply(_users),
-            direct=True,
-            fields={
-                "server": cluster.gke.endpoint,
-                "authority": cluster.gke.certificate_authority,
-                "role": made.email,
-                "network": cluster.network.network_id,
-                "route_tables": {},
+
+    def _federated(self, member: ClusterMember) -> GcpFederatedManagerLogin:
+        return GcpFederatedManagerLogin(
+            f"{self._spec.name}-login",
+            {
+                "stack": self._spec.name,
+                "manager": member.of.name,
+                "project": self._on.project,
+                "project_number": self._number,
+                "aws_account": aws_account(member.of),
+                "aws_role": dispatcher_role(member.of.name),
             },
+            self._on_gcp,
         )
 
 
@@ -96,10 +115,6 @@ class GcpManager(GcpCloud):
         """The metadata server."""
         return metadata_grants()["agents"]
 
-    def records(self, worker: StackSpec) -> Mapping[str, NodePool]:
-        """The pools of a worker, at the prices of its region."""
-        return pool_records(worker, layout_of(worker), self._on)
-
     def dispatcher(self, _: GkeCluster, workers: Sequence[WorkerStack]) -> DispatcherIdentity:
         """The accounts of workers: their stacks let the dispatcher use them, and no network is connected."""
         logins: list[WorkerArgs] = [
@@ -119,6 +134,12 @@ class GcpManager(GcpCloud):
     def _budget_labels(self) -> Mapping[str, str]:
         # A budget of Cloud Billing takes one label with one value.
         return large_tags(self._spec.name)
+
+
+def aws_account(manager: StackSpec) -> str:
+    """The account of a manager on AWS, the only other cloud with a login (infra.stackspec.rules.mixed)."""
+    assert isinstance(manager.on, AwsSpec)
+    return manager.on.account_id
 
 
 def _users(names: Sequence[str]) -> list[SubjectArgs]:

@@ -14,16 +14,20 @@ _CHECK = "apis"
 
 def wanted(project: Project) -> list[str]:
     """The APIs of the project's stack."""
-    return wanted_by(project.spec)
+    federated = any(one.cloud != project.spec.cloud for one in project.beside)
+    return wanted_by(project.spec, federated=federated)
 
 
-def wanted_by(spec: StackSpec) -> list[str]:
-    """The APIs of a stack, without those of parts that its spec lacks."""
+def wanted_by(spec: StackSpec, *, federated: bool = False) -> list[str]:
+    """The APIs of a stack, without those of parts that its spec lacks.
+
+    `federated`: its manager is on another cloud.
+    """
     if isinstance(spec.layout, SmallLayout):
         return deploying.apis_of_jobs(scheduled=spec.smoke.schedule is not None)
     data = spec.data
     shared, kept = data.shared_fs is not None, data.on_destroy == "keep"
-    return deploying.apis_of(shared_fs=shared, homes=data.homes, kept=kept)
+    return deploying.apis_of(shared_fs=shared, homes=data.homes, kept=kept, federated=federated)
 
 
 def enabled(project: Project) -> Iterator[Answer]:

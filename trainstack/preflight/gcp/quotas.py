@@ -63,6 +63,7 @@ def _needs(project: Project) -> Sequence[Demand]:
         *(
             one
             for spec in project.beside
+            if getattr(spec.on, "project", "") == project.on.project
             for one in needs(spec).most
             if spec.region == region or not facts.quotas[one.key].regional
         ),
