@@ -91,8 +91,8 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "AdmissionPolicies": _SPEC,
     **dict.fromkeys(
         (
-            "AwsDispatcherRole", "AwsManagerLogin", "AwsPeering", "Dispatching", "Fencing", "GcpManagerLogin",
-            "ManagerAccess",
+            "AwsDispatcherRole", "AwsManagerLogin", "AwsPeering", "Dispatching", "Fencing",
+            "GcpFederatedManagerLogin", "GcpManagerLogin", "ManagerAccess",
         ),
         _CLUSTERS,
     ),

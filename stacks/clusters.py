@@ -21,7 +21,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterSpec, LargeLayout
 from infra.stackspec.model import demanded
 from infra.stackspec.several.derived import ClusterMember, digest, workers
-from stacks.parts import Alerting, Cluster, ClusterT, Pools
+from stacks.parts import Alerting, Cluster, ClusterT, NodePool, Pools
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,9 @@ class ManagerCloud(Protocol[ClusterT]):
 
     def agents(self) -> Sequence[AgentArgs]:
         """The services that give pods their cloud identity."""
+
+    def records(self, worker: StackSpec) -> Mapping[str, NodePool]:
+        """The pools of a worker, without labels of nodes."""
 
     def dispatcher(self, cluster: ClusterT, workers: Sequence[WorkerStack]) -> DispatcherIdentity:
         """Identity and network of the dispatcher."""

@@ -11,7 +11,9 @@ from components.kubernetes.queueing.checks import sent
 from components.kubernetes.queueing.kueue import Body
 from components.kubernetes.queueing.quotas import TeamArgs
 from components.kubernetes.training.trainer import runtimes
+from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout
 from infra.stackspec.rules.gcp.gpu_networks import fast_pools
@@ -19,7 +21,7 @@ from infra.stackspec.several.derived import workers
 from stacks.clusters import WorkerStack
 from stacks.layouts.cluster import gate, gpu_offers, of_one_machine, team
 from stacks.layouts.manager import clusters
-from stacks.node_pools import node_pools
+from stacks.parts import NodePool
 
 
 def queue_objects(spec: StackSpec) -> list[Body]:
@@ -56,3 +58,26 @@ def network_names(spec: StackSpec) -> set[str]:
             found = pod_networks(fast_pools(layout, google), google.first_rdma_zone)
             return {name for names in found.values() for name in names}
     return set()
+
+
+def node_pools(spec: StackSpec) -> dict[str, NodePool]:
+    """The pools by name, without labels of nodes. Raises UserError for a stack without a cluster."""
+    match spec.layout, spec.on:
+        case LargeLayout() as large, _:
+            of_each = [node_pools(one) for one in workers(spec, large).values()]
+            return {name: pool for pools in of_each for name, pool in pools.items()}
+        case ClusterLayout() as layout, AwsSpec() as on:
+            from stacks.clouds.aws import pools as aws_pools  # noqa: PLC0415 - seconds of its SDK
+
+            return {
+                pool.name: aws_pools.pool_record(pool, on, {}, region=spec.region) for pool in layout.pools
+            }
+        case ClusterLayout() as layout, GcpSpec() as google:
+            from stacks.clouds.gcp.pools import pool_records  # noqa: PLC0415 - seconds of its SDK
+
+            return pool_records(spec, layout, google)
+    rule = "this profile has no queues"
+    fix = "Choose profile medium or small-cluster."
+    raise UserError(
+        [Problem("profile", f"{spec.profile} on {spec.cloud}", rule, fix, code="profile-without-queues")]
+    )

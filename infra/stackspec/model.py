@@ -261,6 +261,10 @@ class CloudModel(Model):
     """Further fields that only a stack with a cluster may have."""
     never_in_clusters: ClassVar[tuple[str, ...]] = ()
     """Fields that only a stack without a cluster may have."""
+    person: ClassVar[re.Pattern[str]] = re.compile(r"(?!)")
+    """Start of the names that people have on this cloud, and on no other."""
+    private_registry: ClassVar[re.Pattern[str]] = re.compile(r"(?!)")
+    """Start of images that nodes of this cloud alone pull with their own identity."""
     managed_tracking: ClassVar[bool] = False
     """The cloud runs the tracking server of a stack without a cluster."""
 

@@ -23,7 +23,6 @@ from stacks.admission import admission, refuses
 from stacks.clusters import DispatcherIdentity, ManagerCloud, WorkerStack
 from stacks.layouts.cluster import gpu_offers, identity, of_one_machine, team
 from stacks.monitoring import monitored
-from stacks.node_pools import node_pools
 from stacks.parts import Cluster, ClusterT, NodePool
 
 
@@ -36,7 +35,7 @@ def manager_of_clusters(
     system = cloud.pools(cluster)
     cloud.disks(cluster)
     policed = admission(spec, layout, cluster)
-    pools = {one.cluster.name: node_pools(one.spec) for one in workers}
+    pools = {one.cluster.name: cloud.records(one.spec) for one in workers}
     by_name = {name: pool for of_one in pools.values() for name, pool in of_one.items()}
     queueing = _queueing(
         spec,

@@ -33,13 +33,17 @@ class ProjectPermission(Fact):
     permissions: tuple[Name, ...] = Field(min_length=1)
 
 
+Part = Literal["data.shared_fs", "data.homes", "data.on_destroy", "smoke.schedule", "layout.clusters"]
+"""A setting of the spec that needs an API."""
+
+
 class RequiredApi(Fact):
     """An API that a stack uses."""
 
     name: Name
     of: Literal["every", "cluster", "jobs"] = "every"
     """Needed by stacks with a cluster, by those without, or by both."""
-    needed_by: tuple[Literal["data.shared_fs", "data.homes", "data.on_destroy", "smoke.schedule", "layout.clusters"], ...] = ()
+    needed_by: tuple[Part, ...] = ()
     """Settings of the spec that need it; empty: every stack of that kind needs it.
 
     `layout.clusters`: a cluster whose manager is on another cloud.

@@ -1,5 +1,6 @@
 """Settings of a stack on AWS."""
 
+import re
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -140,6 +141,8 @@ class AwsSpec(CloudModel):
         "disk_key_arn",
         "pools",
     )
+    person: ClassVar = re.compile("arn:")
+    private_registry: ClassVar = re.compile(r"\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com/")
     managed_tracking: ClassVar = True
 
     cloud: Literal["aws"]

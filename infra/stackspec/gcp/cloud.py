@@ -1,5 +1,6 @@
 """Settings of a stack on Google Cloud."""
 
+import re
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -121,6 +122,8 @@ class GcpSpec(CloudModel):
     )
 
     never_in_clusters: ClassVar = ("login",)
+    person: ClassVar = re.compile("(?!arn:)")
+    private_registry: ClassVar = re.compile(r"([a-z0-9-]+-docker\.pkg\.dev|([a-z]+\.)?gcr\.io)/")
 
     cloud: Literal["gcp"]
     """Cloud of the stack, Google Cloud, set by `trainstack:cloud`."""

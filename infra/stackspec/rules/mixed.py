@@ -6,17 +6,12 @@ from dataclasses import replace
 
 from infra.errors import Problem
 from infra.stackspec.clusters.large import OF_OTHER_CLOUD, ClusterSpec, LargeLayout
-from infra.stackspec.several.clouds import names_of
+from infra.stackspec.several.clouds import CLOUDS, names_of
 from infra.stackspec.stack import StackSpec
 
 CLUSTERS = "layout.clusters"
 LOGINS = frozenset({("aws", "gcp")})
 """Clouds of a manager and of a cluster on another one, for which there is a login without keys."""
-_PRIVATE = {
-    "aws": re.compile(r"\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com/"),
-    "gcp": re.compile(r"([a-z0-9-]+-docker\.pkg\.dev|([a-z]+\.)?gcr\.io)/"),
-}
-"""Registries whose images the nodes of one cloud pull with their own identity."""
 _MEMBERS = re.compile(r"(?P<start>teams\[(?P<team>\d+)\]\.members)\[\d+\]")
 _PLACES = {
     "budget.monthly_usd": "monthly_usd",
@@ -102,9 +97,8 @@ def images(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
     common = {"tracking": spec.tracking.image if spec.tracking else None, "smoke": spec.smoke.image}
     for path, cloud, one in _other(spec, layout):
         for name, image in common.items():
-            foreign = [
-                other for other, hosts in _PRIVATE.items() if other != cloud and hosts.match(image or "")
-            ]
+            hosts = {other: model.private_registry for other, model in CLOUDS.items() if other != cloud}
+            foreign = [other for other, pattern in hosts.items() if pattern.match(image or "")]
             if foreign and getattr(one, f"{name}_image") is None:
                 rule = f"{name}.image is in a private registry on {foreign[0]}"
                 fix = "Set an image in a registry that its nodes reach."

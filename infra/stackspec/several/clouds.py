@@ -3,16 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from infra.stackspec import layers
+from infra.stackspec.clusters.large import ClusterSpec
 from infra.stackspec.document import ITEM_KEY, Branch, Leaf, Node, Origin
+from infra.stackspec.model import CloudModel
 from infra.stackspec.supported import SUPPORTED
+from infra.stackspec.unions import arms
 
-_ARN = "arn:"
-"""Start of the names of people on AWS. On Google Cloud they begin with a kind, such as `user:`."""
+CLOUDS: Mapping[str, type[CloudModel]] = {
+    name: arm for name, arm in arms(ClusterSpec.model_fields["on"]).items() if issubclass(arm, CloudModel)
+}
+"""Models of the settings of clouds that clusters may be on."""
 
 
 def names_of(cloud: str, members: Sequence[str]) -> Iterator[str]:
     """The names of members on a cloud."""
-    return (one for one in members if one.startswith(_ARN) == (cloud == "aws"))
+    person = CLOUDS[cloud].person
+    return (one for one in members if person.match(one))
 
 
 def defaults(merged: Node, profile: str, cloud: str) -> Node | None:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from infra.cel import OPEN, CelError, CelNode, constant, parse, path, with_names
 from policies.resource import UndeterminedError
-from policies.rules.identity.cel import OPEN, CelError, CelNode, constant, parse, path, with_names
 from policies.rules.identity.issuers import Issuer, issuer_of
 
 Verdict = bool | None

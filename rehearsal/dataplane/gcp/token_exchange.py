@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from policies.rules.identity.cel import CelError, CelNode, constant, parse, path
+from infra.cel import CelError, CelNode, constant, parse, path
 from rehearsal.accounts import project_number
 from rehearsal.core.model import Record
 from rehearsal.core.state import State

@@ -17,13 +17,16 @@ from infra.naming import MANAGER_GROUP, team_group
 from infra.outputs.cluster import WorkerOutputs
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout
 from infra.stackspec.several.derived import ClusterMember, layout_of, manager
 from stacks.clouds.aws.cluster import AwsCloud, EksCluster
+from stacks.clouds.aws.pools import pool_record
 from stacks.clouds.aws.teams import members_on_aws
 from stacks.clusters import DispatcherIdentity, ManagerLogin, WorkerStack, joined, worker_stacks
 from stacks.layouts.cluster import one_cluster
 from stacks.layouts.manager import manager_of_clusters
+from stacks.parts import NodePool
 
 
 def manager_on_aws(spec: StackSpec, layout: LargeLayout, on: AwsSpec) -> dict[str, Any]:
@@ -96,6 +99,15 @@ class AwsManager(AwsCloud):
     def agents(self) -> Sequence[AgentArgs]:
         """The agent of EKS Pod Identity."""
         return pod_identity(self._spec.region)["agents"]
+
+    def records(self, worker: StackSpec) -> Mapping[str, NodePool]:
+        """The pools of a worker, at the prices of its region."""
+        layout = layout_of(worker)
+        if isinstance(worker.on, GcpSpec):
+            from stacks.clouds.gcp.pools import pool_records  # noqa: PLC0415 - seconds of its SDK
+
+            return pool_records(worker, layout, worker.on)
+        return {pool.name: pool_record(pool, self._on, {}, region=worker.region) for pool in layout.pools}
 
     def dispatcher(self, cluster: EksCluster, workers: Sequence[WorkerStack]) -> DispatcherIdentity:
         """The role of the dispatcher's pod, and a connection to the network of each worker on AWS."""

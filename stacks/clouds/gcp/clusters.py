@@ -19,10 +19,12 @@ from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout
 from infra.stackspec.several.derived import ClusterMember, layout_of, manager
 from stacks.clouds.gcp.cluster import GcpCloud, GkeCluster
+from stacks.clouds.gcp.pools import pool_records
 from stacks.clouds.gcp.teams import members_on_gcp
 from stacks.clusters import DispatcherIdentity, ManagerLogin, WorkerStack, joined, worker_stacks
 from stacks.layouts.cluster import one_cluster
 from stacks.layouts.manager import manager_of_clusters
+from stacks.parts import NodePool
 
 
 def manager_on_gcp(spec: StackSpec, layout: LargeLayout, on: GcpSpec) -> dict[str, Any]:
@@ -114,6 +116,10 @@ class GcpManager(GcpCloud):
     def agents(self) -> Sequence[AgentArgs]:
         """The metadata server."""
         return metadata_grants()["agents"]
+
+    def records(self, worker: StackSpec) -> Mapping[str, NodePool]:
+        """The pools of a worker, at the prices of its region."""
+        return pool_records(worker, layout_of(worker), self._on)
 
     def dispatcher(self, _: GkeCluster, workers: Sequence[WorkerStack]) -> DispatcherIdentity:
         """The accounts of workers: their stacks let the dispatcher use them, and no network is connected."""

@@ -17,6 +17,7 @@ from tests.infra.stackspec.stack_files import Values, problems
 
 STACK, ON_AWS, ON_GOOGLE = "large-mixed", "large-mixed-use1", "large-mixed-usc1"
 GOOGLE = "layout.clusters[1]"
+ARN, GROUP = "arn:aws:iam::123456789012:role/pretraining", "group:pretraining@example.com"
 
 
 def values(stack: str = STACK) -> Values:
@@ -79,15 +80,12 @@ def test_budgets_of_both_clouds_are_the_one_amount(mixed: Values) -> None:
     assert sum(one.monthly_usd for one in parts) == spec.budget.monthly_usd
 
 
-def test_members_are_written_once_and_have_on_each_cloud_their_names_there() -> None:
-    assert stackspec.load_file(ON_AWS).spec.teams[0].members == (
-        "arn:aws:iam::123456789012:role/pretraining",
-    )
-    assert stackspec.load_file(ON_GOOGLE).spec.teams[0].members == ("group:pretraining@example.com",)
-    spec = stackspec.load_file(STACK).spec
-    assert isinstance(spec.layout, LargeLayout)
-    of_manager = manager(spec, spec.layout).teams[0].members
-    assert of_manager == stackspec.load_file(ON_AWS).spec.teams[0].members
+def test_members_are_written_once_and_have_on_each_cloud_their_names_there(mixed: Values) -> None:
+    mixed["spec"]["teams"][0]["members"] = [ARN, GROUP]
+    spec, layout = loaded(mixed)
+    made = {name: one.teams[0].members for name, one in workers(spec, layout).items()}
+    assert made == {"use1": (ARN,), "usc1": (GROUP,)}
+    assert manager(spec, layout).teams[0].members == (ARN,)
 
 
 def test_the_images_of_a_cluster_are_those_of_its_cloud(mixed: Values) -> None:
@@ -173,7 +171,7 @@ def test_a_pool_of_another_cloud_has_no_settings_of_the_manager(mixed: Values) -
 
 def test_a_member_is_refused_at_its_place_in_the_one_list(mixed: Values) -> None:
     team = mixed["spec"]["teams"][0]
-    team["members"] = [team["members"][0], "user:ada@example.com", "ada"]
+    team["members"] = [ARN, "user:ada@example.com", "ada"]
     assert refused(mixed) == {("teams[0].members[2]", "invalid-member")}
     team["members"] = ["user:ada@example.com", "arn:aws:iam::12:role/a"]
     assert {path for path, _ in refused(mixed)} == {"teams[0].members[1]"}

@@ -65,6 +65,7 @@ class Large:
 
 AWS = Large("large-aws", ("usw2", "use1"), aws.COMPUTED)
 GOOGLE = Large("large-gcp", ("usc1", "use4"), gcp.COMPUTED)
+MIXED = Large("large-mixed", ("use1", "usc1"), {**aws.COMPUTED, **gcp.COMPUTED})
 STACK, CLUSTERS = AWS.stack, AWS.clusters
 worker, deployed, manager, whole = AWS.worker, AWS.deployed, AWS.manager, AWS.whole
 of_member = AWS.of_member

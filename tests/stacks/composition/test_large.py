@@ -17,7 +17,7 @@ from infra.stackspec.layouts import LargeLayout
 from infra.stackspec.several.derived import ClusterMember, digest, workers
 from policies.resource import Resource
 from policies.rules import CATALOG
-from stacks.node_pools import node_pools
+from stacks.queues import node_pools
 from tests.policies.mutants.mutation import fates
 from tests.stacks.composition import judged
 from tests.stacks.composition.large import (

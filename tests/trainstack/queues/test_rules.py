@@ -11,8 +11,7 @@ import pytest
 from infra.cost.rates import node_gpus, node_rate
 from infra.stackspec import load_file
 from infra.stackspec.layouts import ClusterLayout
-from stacks.node_pools import node_pools
-from stacks.queues import queue_objects, runtime_names
+from stacks.queues import node_pools, queue_objects, runtime_names
 from tests.cluster.manifests import manifests
 from tests.stacks.composition.composed import FILES, Pair, composed, stack_spec
 from tests.stacks.composition.variants import VARIANTS
