@@ -133,13 +133,13 @@ def worker_tree(tree: Node, cluster: str) -> Branch:
 
 
 def _is_mixed(clusters: Node) -> bool:
-    """Whether a cluster is on another cloud than the manager."""
+    """Return whether a cluster is on another cloud than the manager."""
     rows = [_children(one) for one in _children(clusters).values()]
     return any(_plain(row["on"]) is not None for row in rows if "on" in row)
 
 
 def _of_other_cloud(spec: Mapping[str, Node], own: Mapping[str, Node], here: Origin) -> dict[str, Node]:
-    """What a cluster on another cloud has instead of the large stack's, with two parts of its layout."""
+    """Parts of a cluster on another cloud instead of the large stack's, with two parts of its layout."""
     none = Leaf(None, here)
     given = {name: own.get(name, none) for name in OF_OTHER_CLOUD}
 

@@ -168,7 +168,7 @@ def _federated(pool: str, provider: Record, caller: AwsCaller) -> Caller:
 
 
 def _value(expression: str, known: Mapping[tuple[str, ...], object]) -> Any:
-    """The value of an expression; not a string or a boolean where this package cannot tell it."""
+    """The value of an expression; not a string or a boolean where this package cannot evaluate it."""
     try:
         return constant(_filled(parse(expression), known))
     except CelError:
