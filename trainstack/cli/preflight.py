@@ -57,9 +57,10 @@ def preflight(
     stacks = [spec, *clusters]
     of_stacks = {one.name: services_of(one.cloud).preflight(one, stacks) for one in stacks}
     made = of_stacks[spec.name]
-    unknown = sorted({*skipped} - {*made.checks})
+    checks = dict.fromkeys(check for one in of_stacks.values() for check in one.checks)
+    unknown = sorted({*skipped} - {*checks})
     if unknown:
-        rule, fix = "there is no such check", f"Checks are {', '.join(made.checks)}."
+        rule, fix = "there is no such check", f"Checks are {', '.join(checks)}."
         raise UserError([Problem("--skip", name, rule, fix, code="unknown-check") for name in unknown])
     if save and clusters:
         rule, fix = "quotas of several stacks are not one scenario", "Name the stack of a cluster with -s."

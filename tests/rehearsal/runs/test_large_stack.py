@@ -1,4 +1,4 @@
-"""Managers with two clusters in two regions, from `up` to `destroy` of all, in the emulated clouds."""
+"""Managers with two clusters, also on two clouds, from `up` to `destroy` of all, in the emulated clouds."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,12 +15,14 @@ from tests.rehearsal.runs.life import NOTHING, Done, Seen, do, seen
 CLUSTERS = {
     "large-aws": {"usw2": "usw2-h100", "use1": "use1-a100"},
     "large-gcp": {"usc1": "usc1-h100", "use4": "use4-h100-spot"},
+    "large-mixed": {"use1": "use1-a100", "usc1": "usc1-h100-spot"},
 }
 """Pools for training of the clusters, by manager and cluster."""
 LEFT = {
     "large-aws": NOTHING,
     # The access logs of Cloud Storage are a setting of the project, which stays (GcpAccessLog).
     "large-gcp": {**NOTHING, "gcp": 1},
+    "large-mixed": {**NOTHING, "gcp": 1},
 }
 pytestmark = [pytest.mark.alone, pytest.mark.more, pytest.mark.timeout(1800)]
 
@@ -53,7 +55,8 @@ def _live(home: Path, manager: str) -> Life:
     results = [json.loads(path.read_text()) for path in made.results]
     status = do(home, "status", stack=manager)
     unchanged = seen(home, do(home, "up", "--yes", stack=manager))
-    audited = {one: do(home, "audit", "--format", "json", stack=one) for one in stacks}
+    settings = "--config", str(life.ROOT / "stacks" / "audit.yaml"), "--format", "json"
+    audited = {one: do(home, "audit", *settings, "--environment", one, stack=one) for one in stacks}
     drifted = {one: do(home, "drift", "--format", "json", stack=one) for one in stacks}
     ended = do(home, "destroy", "--yes", stack=manager)
     Rehearsal(home).wait_until_idle()
