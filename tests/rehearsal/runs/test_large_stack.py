@@ -55,8 +55,7 @@ def _live(home: Path, manager: str) -> Life:
     results = [json.loads(path.read_text()) for path in made.results]
     status = do(home, "status", stack=manager)
     unchanged = seen(home, do(home, "up", "--yes", stack=manager))
-    settings = "--config", str(life.ROOT / "stacks" / "audit.yaml"), "--format", "json"
-    audited = {one: do(home, "audit", *settings, "--environment", one, stack=one) for one in stacks}
+    audited = {one: do(home, "audit", "--format", "json", stack=one) for one in stacks}
     drifted = {one: do(home, "drift", "--format", "json", stack=one) for one in stacks}
     ended = do(home, "destroy", "--yes", stack=manager)
     Rehearsal(home).wait_until_idle()
