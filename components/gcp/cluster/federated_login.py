@@ -10,8 +10,6 @@ from components.gcp import iam
 from components.gcp.cluster.manager_login import connecting_account
 from components.ordering import after
 
-PROVIDER = "manager"
-"""Id of the provider in its pool."""
 # The subject by default is the ARN of the session, and one of EKS Pod Identity exceeds the 127 bytes of
 # google.subject. The attribute is that of the default mapping (IAM REST reference, attributeMapping).
 MAPPING = {
@@ -71,7 +69,7 @@ class GcpFederatedManagerLogin(Component):
         admitted = gcp.iam.WorkloadIdentityPoolProvider(
             f"{name}-provider",
             workload_identity_pool_id=pool.workload_identity_pool_id,
-            workload_identity_pool_provider_id=PROVIDER,
+            workload_identity_pool_provider_id=provider_id(args["aws_account"]),
             display_name="Role of the dispatcher",
             aws=gcp.iam.WorkloadIdentityPoolProviderAwsArgs(account_id=args["aws_account"]),
             attribute_mapping=MAPPING,
@@ -90,13 +88,20 @@ class GcpFederatedManagerLogin(Component):
         ready: list[pulumi.Resource] = [connects, uses, admitted]
         self.email = after(account.email, ready)
         self.unique_id = after(account.unique_id, ready)
-        self.provider = after(full.apply(lambda known: f"//{known}/providers/{PROVIDER}"), ready)
+        self.provider = after(
+            full.apply(lambda known: f"//{known}/providers/{provider_id(args['aws_account'])}"), ready
+        )
         self.register_declared()
 
 
 def pool_id(number: str) -> str:
     """Id of the pool for an account of this number, of 21 digits: 4 to 32 characters are possible."""
     return f"manager-{number}"
+
+
+def provider_id(account: str) -> str:
+    """Id of the provider of an account of AWS in the pool: one that was deleted keeps its id for 30 days."""
+    return f"aws-{account}"
 
 
 def pool_name(number: str, pool: str) -> str:

@@ -14,7 +14,8 @@ import pytest
 from agents.clusters import logins
 from agents.clusters.renewing import login
 from agents.clusters.workers import Worker
-from components.gcp.cluster.federated_login import MAPPING, condition, pool_name, session_role
+from components.gcp.cluster.federated_login import MAPPING, condition, pool_name, provider_id, session_role
+from rehearsal.core.model import RefusalError
 from rehearsal.dataplane.aws.server import CREDENTIALS_PATH
 from rehearsal.kubernetes.clusters import GKE_CLUSTER
 from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
@@ -25,7 +26,7 @@ from tests.rehearsal.gcp.pods.test_manager_login import BY_NAME, EMAIL
 
 REGION, POOL = "us-east-1", "manager-112233445566778899001"
 NAME = pool_name(NUMBER, POOL)
-PROVIDER = f"//{NAME}/providers/manager"
+PROVIDER = f"//{NAME}/providers/{provider_id(ACCOUNT)}"
 ROLE = session_role(ACCOUNT, POD.rpartition("/")[2])
 # As EKS Pod Identity names sessions, up to the 64 characters of STS.
 SESSION = "eks-large-mixed-dispatcher-" + "0" * 37
@@ -69,7 +70,7 @@ class Worlds:
         }  # fmt: skip
         self.google.create(
             "iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider", "provider", project=PROJECT,
-            workloadIdentityPoolId=POOL, workloadIdentityPoolProviderId="manager", **given,
+            workloadIdentityPoolId=POOL, workloadIdentityPoolProviderId=provider_id(ACCOUNT), **given,
         )  # fmt: skip
 
     def may_use(self, principal: str = f"principalSet://{NAME}/attribute.aws_role/{ROLE}") -> None:
@@ -141,6 +142,16 @@ def test_without_a_pool_or_a_grant_there_is_no_token(worlds: Worlds) -> None:
     worlds.may_use(f"principalSet://{NAME}/attribute.aws_role/{ROLE}s")
     with pytest.raises(OSError, match="403"):
         worlds.token()
+
+
+def test_a_deleted_pool_keeps_its_id(worlds: Worlds) -> None:
+    pool = "iam/workloadIdentityPool:WorkloadIdentityPool"
+    given: dict[str, Any] = {"workloadIdentityPoolId": POOL, "project": PROJECT}
+    worlds.google.create(pool, "pool", **given)
+    worlds.google.delete("pool")
+    with pytest.raises(RefusalError, match="already exists"):
+        worlds.google.create(pool, "again", **given)
+    worlds.google.create(pool, "other", **{**given, "workloadIdentityPoolId": f"{POOL}2"})
 
 
 def _request(worlds: Worlds, **headers: str) -> str:
