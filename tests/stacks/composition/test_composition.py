@@ -22,6 +22,7 @@ from infra.stackspec import StackSpec
 from tests.components.graph import Graph
 from tests.stacks.composition import files, google
 from tests.stacks.composition.composed import Pair, composed, stack_spec
+from tests.stacks.composition.large import MIXED
 from tests.stacks.composition.variants import OFTEN, VARIANTS
 from trainstack.preflight.aws.needs import needs
 
@@ -187,6 +188,7 @@ def test_what_an_expert_of_google_cloud_looks_for(check: Check, name: str) -> No
 def test_each_type_that_a_deployer_must_be_allowed_is_made_by_a_variant() -> None:
     """Else nothing would hold the preflight's conditions against what makes the type."""
     made = [{asked.type for asked in variant(GCP, name).cloud.asked} for name in VARIANTS[GCP]]
+    made.append({one.request.type for one in MIXED.worker("usc1").registered})
     wanted = {token for token, row in deploying.permissions().items() if row.of != "jobs"}
     assert wanted - {"kubernetes:"} <= set().union(*made)
 

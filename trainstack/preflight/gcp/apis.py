@@ -14,8 +14,7 @@ _CHECK = "apis"
 
 def wanted(project: Project) -> list[str]:
     """The APIs of the project's stack."""
-    federated = any(one.cloud != project.spec.cloud for one in project.beside)
-    return wanted_by(project.spec, federated=federated)
+    return wanted_by(project.spec, federated=project.federated)
 
 
 def wanted_by(spec: StackSpec, *, federated: bool = False) -> list[str]:

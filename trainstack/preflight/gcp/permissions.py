@@ -21,7 +21,7 @@ def deploying_in(project: Project) -> Iterator[Answer]:
 
     Permissions that are granted only on single resources (with conditions) are reported as missing.
     """
-    wanted = permissions(project.spec)
+    wanted = permissions(project.spec, federated=project.federated)
     granted: set[str] = set()
     for start in range(0, len(wanted), _AT_ONCE):
         granted |= _granted(project, wanted[start : start + _AT_ONCE])
@@ -38,8 +38,11 @@ def deploying_in(project: Project) -> Iterator[Answer]:
         yield Answer(_CHECK, State.READY, f"{len(wanted)} permissions are granted on {project.on.project}")
 
 
-def permissions(spec: StackSpec) -> list[str]:
-    """The permissions for the resource types of this stack, without those of parts that its spec lacks."""
+def permissions(spec: StackSpec, *, federated: bool = False) -> list[str]:
+    """The permissions for the resource types of this stack, without those of parts that its spec lacks.
+
+    `federated`: its manager is on another cloud.
+    """
     on, layout = spec.on, spec.layout
     assert isinstance(on, GcpSpec) and isinstance(layout, ClusterLayout | SmallLayout)
     if isinstance(layout, SmallLayout):
@@ -58,6 +61,7 @@ def permissions(spec: StackSpec) -> list[str]:
         "gcp:storage/bucketIAMMember:": spec.data.shared_fs is None and not on.dataset_claims,
         "gcp:monitoring/alertPolicy:": not (spec.smoke.schedule or watched or mails),
         "gcp:storage/anywhereCache:": not on.dataset_cache,
+        "gcp:iam/": not federated,
         # Verdicts of scheduled validations are published.
         "gcp:pubsub/": not spec.smoke.schedule,
     }

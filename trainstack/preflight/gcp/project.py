@@ -130,6 +130,11 @@ class Project:
                     yield from ((scope.rpartition("/")[2], row) for row in rows.get(key) or ())
 
     @property
+    def federated(self) -> bool:
+        """Return whether the manager of the stack, which is deployed with it, is on another cloud."""
+        return any(one.cloud != self.spec.cloud for one in self.beside)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The stack, and those that are deployed with it."""
         return (self.spec.name, *(spec.name for spec in self.beside))
