@@ -31,6 +31,8 @@ UP = ("up", "--skip-preview", "--yes", "--non-interactive")
 UNCHANGED = (*UP, "--expect-no-changes")
 SLOW_RANK = ("--fault", "smoke:slow-rank=1")
 _TRIES = 3
+# A large stack with its validations one after another takes ten minutes on two processors.
+_LIMIT_S = 1200
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def trainstack(home: Path, *arguments: str) -> Done:
         check=False,
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=_LIMIT_S,
         cwd=ROOT,
     )
 
