@@ -15,6 +15,7 @@ from rehearsal.aws.desired_states import CLUSTER, GROUP, QUEUE, RESOURCE, state_
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.slurm.cluster import LocalSlurm, free_ports
+from rehearsal.slurm.cluster import environment as cluster_environment
 from rehearsal.slurm.local_files import LocalNode
 from rehearsal.slurm.pcs_files import PcsSystem, Queue, SlurmGroup, files
 
@@ -26,6 +27,16 @@ _PORT = "29500"
 def folder(home: Path, cluster: str) -> Path:
     """The folder of the Slurm of a cluster, in the home of a rehearsal."""
     return home / "slurm" / cluster
+
+
+def environment(home: Path, cluster: str) -> dict[str, str]:
+    """Variables by which commands reach a cluster, with the scripts of its login node on PATH.
+
+    Raises SetupError without Slurm's packages.
+    """
+    place = folder(home, cluster)
+    found = cluster_environment(place)
+    return {**found, "PATH": os.pathsep.join([found["PATH"], str(place / "login" / "scripts")])}
 
 
 class PcsClusters:

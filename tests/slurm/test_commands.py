@@ -17,8 +17,8 @@ esac
 """
 _ROWS = {
     "squeue": "7|research|research-a100|a100|R|None|1796000000|1796000100|1796003700|9|1:00:00|"
-    "cpu=8,billing=100,gres/gpu=8|1|a|b|",
-    "sinfo": "a100-1|a100|mixed|gpu:a100:8|gpu:a100:8(IDX:0-7)|",
+    "cpu=8,billing=100,gres/gpu=8|1|a|b",
+    "sinfo": "a100-1|a100|mixed|gpu:a100:8|gpu:a100:8(IDX:0-7)",
     "sacctmgr": "research-a100|gres/gpu=8",
     "sshare": "research||billing=6000000|billing=0|billing=6000",
 }
@@ -36,7 +36,9 @@ def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _prints(row: str) -> str:
-    return f"#!/bin/sh\n[ $TZ = UTC ] && cat <<'END'\n{row}\nEND\n"
+    """A program that ends its row as the last column of `--Format` says, if there is one."""
+    end = r"""for word; do case $word in --Format=*) end=${word##*:256};; esac; done"""
+    return f"#!/bin/sh\n[ $TZ = UTC ] || exit 1\n{end}\nprintf '%s%s\\n' '{row}' \"$end\"\n"
 
 
 def _refused(*arguments: str) -> list[str]:

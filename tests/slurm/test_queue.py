@@ -86,6 +86,15 @@ def test_each_waiting_job_has_its_reason_with_the_numbers_behind_it(here: LocalS
     assert {one["team"] for part in ("running", "waiting") for one in only[part]} == {"Vision"}
 
 
+def test_the_name_of_a_job_is_no_row_of_the_queue(here: LocalSlurm) -> None:
+    forged = "x\n999|research|research-a100|a100|R|None|N/A|N/A|N/A|1|1:00|gres/gpu=32|1|forged"
+    job = _submit(here, "-p", "l4", "--gpus=1", "-A", "research", "--hold", f"--job-name={forged}")
+    found = _shown()
+    assert [one["job"] for one in found["waiting"]] == [f"{job} {forged}"] and not found["running"]
+    code, text = run("slurm", "queue", "-s", "dev-aws")
+    assert code == 0 and not any(line.strip().startswith("999") for line in text.splitlines())
+
+
 def test_a_drained_node_is_not_free(here: LocalSlurm) -> None:
     here.output("scontrol", "update", "NodeName=a100-4", "State=DRAIN", "Reason=test")
     try:

@@ -1,9 +1,10 @@
 """Commands of a Slurm system, run here, on another host by ssh, or in a rehearsal."""
 
 import os
+import secrets
 import shlex
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from infra.errors import Problem, UserError
@@ -46,6 +47,19 @@ class SlurmCommands:
         return done.stdout
 
     def rows(self, *command: str, count: int) -> list[list[str]]:
-        """Rows of `count` fields between `SEPARATOR`s, blanks removed; the last one may have it, too."""
+        """Rows of `count` fields between `SEPARATOR`s, without blanks around them."""
         lines = self.output(*command).splitlines()
         return [[word.strip() for word in line.split(SEPARATOR, count - 1)] for line in lines if line.strip()]
+
+    def formatted(self, command: Sequence[str], fields: Mapping[str, int]) -> list[dict[str, str]]:
+        """Fields by name of a command with `--Format`; `fields`: their widths. The last may have a separator.
+
+        Each row ends with a word that is chosen for this call: a member who knew it could put rows of other
+        jobs into the name of a job.
+        """
+        end = f"{SEPARATOR}{secrets.token_hex(8)}"
+        *first, last = fields
+        columns = [*(f"{name}:{fields[name]}{SEPARATOR}" for name in first), f"{last}:{fields[last]}{end}"]
+        rows = self.output(*command, f"--Format={','.join(columns)}").split(end)
+        words = ([word.strip() for word in row.split(SEPARATOR, len(first))] for row in rows if row.strip())
+        return [dict(zip(fields, row, strict=True)) for row in words]

@@ -8,7 +8,7 @@ from typing import Final
 
 from infra.errors import UserError
 from trainstack.queues.state import Moment
-from trainstack.slurm.commands import SEPARATOR, SlurmCommands
+from trainstack.slurm.commands import SlurmCommands
 
 _JOBS: Final = {
     "JobArrayID": 64, "Account": 64, "QOS": 128, "Partition": 64, "StateCompact": 8, "Reason": 256,
@@ -16,7 +16,7 @@ _JOBS: Final = {
     "NumNodes": 16, "Name": 256,
 }  # fmt: skip
 """Fields of `squeue --Format` with their widths, without which 22.05 cuts them at 20 letters. A job's name
-is the last: it may have a separator."""
+is the last: it may have any character."""
 _NODES: Final = {"NodeList": 128, "Partition": 64, "StateLong": 32, "Gres": 256, "GresUsed": 256}
 _GPUS: Final = re.compile(r"\bgres/gpu=(\d+)")
 _BILLING: Final = re.compile(r"\bbilling=(\d+)")
@@ -106,10 +106,8 @@ class SlurmState:
 
 def read(slurm: SlurmCommands) -> SlurmState:
     """The state now; quotas and budgets may be missing. Raises UserError without jobs or nodes."""
-    rows = slurm.rows("squeue", "--all", "--noheader", f"--Format={_format(_JOBS)}", count=len(_JOBS))
-    nodes = slurm.rows(
-        "sinfo", "--all", "--noheader", "--Node", f"--Format={_format(_NODES)}", count=len(_NODES)
-    )
+    jobs = slurm.formatted(("squeue", "--all", "--noheader"), _JOBS)
+    nodes = slurm.formatted(("sinfo", "--all", "--noheader", "--Node"), _NODES)
     gaps: list[str] = []
     quotas: dict[str, int] = {}
     budgets: dict[str, dict[str, AccountLimit]] = {}
@@ -124,7 +122,7 @@ def read(slurm: SlurmCommands) -> SlurmState:
         gaps.append(f"budgets are not shown: {error}")
     return SlurmState(
         taken=datetime.datetime.now(datetime.UTC),
-        jobs=tuple(map(_job, rows)),
+        jobs=tuple(map(_job, jobs)),
         nodes=tuple(map(_node, nodes)),
         quotas=quotas,
         budgets=budgets,
@@ -132,16 +130,11 @@ def read(slurm: SlurmCommands) -> SlurmState:
     )
 
 
-def _format(fields: Mapping[str, int]) -> str:
-    return ",".join(f"{name}:{width}{SEPARATOR}" for name, width in fields.items())
-
-
-def _job(row: list[str]) -> SlurmJob:
-    found = dict(zip(_JOBS, row, strict=True))
+def _job(found: Mapping[str, str]) -> SlurmJob:
     priority, nodes = found["PriorityLong"], re.match(r"\d+", found["NumNodes"])
     return SlurmJob(
         id=found["JobArrayID"],
-        name=found["Name"].removesuffix(SEPARATOR).strip(),
+        name=found["Name"],
         account=found["Account"],
         qos=found["QOS"],
         # A waiting job may name several.
@@ -159,17 +152,17 @@ def _job(row: list[str]) -> SlurmJob:
     )
 
 
-def _node(row: list[str]) -> SlurmNode:
-    name, partition, state, gres, used = row
+def _node(found: Mapping[str, str]) -> SlurmNode:
+    state = found["StateLong"]
     base = state.rstrip("*~#!%$@^-+")
     marks = state[len(base) :]
     return SlurmNode(
-        name=name,
-        partition=partition.rstrip("*"),
+        name=found["NodeList"],
+        partition=found["Partition"].rstrip("*"),
         usable=base in _USABLE and not _AWAY.intersection(marks),
         off=base in _USABLE and _OFF in marks,
-        gpus=sum(map(int, _GRES.findall(gres))),
-        used=sum(map(int, _GRES.findall(used.removesuffix(SEPARATOR)))),
+        gpus=sum(map(int, _GRES.findall(found["Gres"]))),
+        used=sum(map(int, _GRES.findall(found["GresUsed"]))),
     )
 
 

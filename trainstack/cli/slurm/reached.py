@@ -46,9 +46,9 @@ def rehearsed(stack: str) -> dict[str, str]:
     if home is None or not slurm_outputs.is_of_slurm(found):
         rule, fix = "is no Slurm system", "Name a stack of the profile large-slurm."
         raise UserError([Problem("stack", stack, rule, fix, code="stack-is-not-slurm")])
-    folder = pcs.folder(home.home, slurm_outputs.parse(found).cluster_id)
-    if not cluster.answers(folder):
+    name = slurm_outputs.parse(found).cluster_id
+    if not cluster.answers(pcs.folder(home.home, name)):
         fix = f"Run `trainstack up -s {stack} --rehearse` again, which starts it."
         rule = "its Slurm does not run: it ended with the rehearsal's process"
         raise UserError([Problem("stack", stack, rule, fix, code="slurm-ended")])
-    return {**os.environ, **cluster.environment(folder)}
+    return {**os.environ, **pcs.environment(home.home, name)}
