@@ -72,6 +72,8 @@ class AwsSlurmCluster(Component):
             },
             settings=args["settings"],
             tags=args["tags"],
+            # Another size or network needs another cluster. It would have the name of this one, so the
+            # service refuses it before anything is deleted: a larger pool costs no jobs and no accounting.
         )
         self.cluster_id, self.arn = read(cluster, "Id"), read(cluster, "Arn")
         self._logs(name, args)

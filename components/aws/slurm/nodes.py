@@ -63,6 +63,8 @@ class AwsSlurmNodesArgs(TypedDict):
 class AwsSlurmNodes(Component):
     """A launch template and a compute node group, which starts instances when jobs need them."""
 
+    group: aws.cloudcontrol.Resource
+    """The compute node group."""
     group_id: pulumi.Output[str]
     """Id of the compute node group."""
 
@@ -70,7 +72,7 @@ class AwsSlurmNodes(Component):
         super().__init__(name, opts)
         self._prefix = name
         template = self._template(args)
-        group = pcs_resource(
+        self.group = pcs_resource(
             self,
             name,
             "ComputeNodeGroup",
@@ -97,7 +99,7 @@ class AwsSlurmNodes(Component):
             # A replacement has the name of the old group, which must be gone by then.
             opts=pulumi.ResourceOptions(delete_before_replace=True),
         )
-        self.group_id = read(group, "Id")
+        self.group_id = read(self.group, "Id")
         self.register_declared()
 
     def _template(self, args: AwsSlurmNodesArgs) -> aws.ec2.LaunchTemplate:
@@ -152,8 +154,8 @@ class AwsSlurmQueueArgs(TypedDict):
     """Id of the cluster."""
     name: str
     """Name of the queue, and of its partition."""
-    group_ids: Sequence[pulumi.Input[str]]
-    """Ids of compute node groups."""
+    groups: Sequence[AwsSlurmNodes]
+    """Its compute node groups."""
     settings: Mapping[str, str]
     """Settings of the partition line of slurm.conf. QOS in `AllowQos` must exist in the accounting data
     base."""
@@ -169,7 +171,7 @@ class AwsSlurmQueue(Component):
 
     def __init__(self, name: str, args: AwsSlurmQueueArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
-        groups = [{"ComputeNodeGroupId": one} for one in args["group_ids"]]
+        groups = [{"ComputeNodeGroupId": one.group_id} for one in args["groups"]]
         queue = pcs_resource(
             self,
             name,
@@ -181,7 +183,11 @@ class AwsSlurmQueue(Component):
             },
             settings=args["settings"],
             tags=args["tags"],
-            opts=pulumi.ResourceOptions(delete_before_replace=True),
+            # A group of a queue cannot be deleted, so its replacement replaces the queue, too.
+            opts=pulumi.ResourceOptions(
+                delete_before_replace=True,
+                replace_with=[one.group for one in args["groups"]],
+            ),
         )
         self.queue_id = read(queue, "Id")
         self.register_declared()

@@ -24,7 +24,22 @@ def _outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> 
     state, kind = state_of(inputs), str(inputs.get("typeName"))
     if state is None:
         return {}
+    if not site.preview:
+        _refuse_taken(site, kind, state)
     return {"properties": json.dumps(_whole(site, kind, str(outputs.get("id") or seed), state))}
+
+
+def _refuse_taken(site: Site, kind: str, state: Mapping[str, Any]) -> None:
+    """Refuse the name of another cluster, or of a group or queue of the cluster, also of one to be replaced.
+
+    Source: botocore 1.44.5 pcs/2023-02-10 service-2.json (ConflictException).
+    """
+    for one in site.all(RESOURCE):
+        other = state_of(one.inputs) or {}
+        same = all(state.get(name) == other.get(name) for name in ("Name", "ClusterId"))
+        if one.inputs.get("typeName") == kind and state.get("Name") and same:
+            text = f"{kind} {state['Name']} already exists"
+            raise refuse("ConflictException", text, "", "Choose another name, or delete the old one first.")
 
 
 def _whole(site: Site, kind: str, id: str, state: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -79,7 +79,7 @@ class AwsSlurm:
                 {
                     "cluster_id": cluster.cluster_id,
                     "name": one.name,
-                    "group_ids": [groups[one.name].group_id],
+                    "groups": [groups[one.name]],
                     "settings": pcs.queue_settings(self._system, one),
                     "tags": self._tags,
                 },

@@ -180,3 +180,10 @@ def test_the_slurm_of_a_deleted_cluster_ends(pcs: Pcs, tmp_path: Path) -> None:
     pcs.delete("Cluster")
     assert clusters.live() == [] and ended == [cluster]
     clusters.stop()
+
+
+def test_a_name_is_free_once_its_cluster_is_deleted(pcs: Pcs) -> None:
+    pcs.resource(CLUSTER, pcs.cluster(), "one")
+    refused("already exists", pcs.resource, CLUSTER, pcs.cluster(), "two")
+    pcs.delete("one")
+    pcs.resource(CLUSTER, pcs.cluster(), "two")
