@@ -80,14 +80,13 @@ def test_another_machine_type_replaces_group_and_queue(stack: Select) -> None:
 def test_another_size_is_refused_before_anything_is_deleted(
     deployed: automation.Stack, stack: Select
 ) -> None:
-    def kinds() -> list[str]:
-        return [
-            one["type"] for one in json.loads(json.dumps(deployed.export_stack().deployment))["resources"]
-        ]
+    def deployed_ids() -> set[str]:
+        found = json.loads(json.dumps(deployed.export_stack().deployment))["resources"]
+        return {one["id"] for one in found if one["type"] == "aws:cloudcontrol/resource:Resource"}
 
-    before = kinds()
+    before = deployed_ids()
     assert "already exists" in refused(stack(program("g6.2xlarge", "MEDIUM")))
-    assert kinds() == before
+    assert deployed_ids() == before and len(before) == 3
 
 
 @pytest.mark.usefixtures("deployed")
