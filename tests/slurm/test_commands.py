@@ -9,10 +9,10 @@ from tests.trainstack.cli.command import run, run_json
 
 # It prints what a host would print: its arguments are the options, the host and one line for a shell.
 _SSH = """#!/bin/sh
-[ "$1 $2 $3" = "-o BatchMode=yes --" ] || exit 9
-case $4 in
+[ "$1 $2 $5" = "-o BatchMode=yes --" ] || exit 9
+case $6 in
   away) echo "no route to host" >&2; exit 255 ;;
-  login) PATH=$(dirname "$0")/there:$PATH sh -c "$5" ;;
+  login) PATH=$(dirname "$0")/there:$PATH sh -c "$7" ;;
 esac
 """
 _ROWS = {
@@ -52,6 +52,43 @@ def test_the_queue_of_a_login_node_is_read_by_ssh(hosts: Path) -> None:
     assert code == 0
     (job,) = found["running"]
     assert (job["job"], job["gpus"], job["since"]) == ("7 a|b", 8, "2026-11-30T00:55:00Z")
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "kind", "fix"),
+    [
+        ("RH", "launch failure limit exceeded requeued held", "requeue limit", "submit it again"),
+        ("SE", "job requeued in special exit state", "requeue limit", "scontrol release 7"),
+        ("PD", "Nodes required for job are DOWN, DRAINED or reserved for jobs", "nodes away", "sinfo"),
+        ("PD", "ReqNodeNotAvail, Reserved for maintenance", "pool closed", "JobId=7 TimeLimit"),
+        ("PD", "JobHeldUser", "held", "scontrol release 7"),
+        ("CF", "Prolog", "nodes booting", ""),
+    ],
+)
+def test_reasons_that_only_some_systems_give(
+    hosts: Path, state: str, reason: str, kind: str, fix: str
+) -> None:
+    row = (
+        f"7_[2-9%2]|research|research-a100|a100|{state}|{reason}|1796000000|N/A|N/A|0|1:00:00|gres/gpu=8|1|a"
+    )
+    (hosts / "squeue").write_text(_prints(row))
+    _, found = run_json("slurm", "queue", "-s", "dev-aws", "--ssh", "login")
+    (job,) = found["waiting"]
+    assert not found["running"]
+    assert job["reason"]["kind"] == kind and fix in job["reason"]["fix"]
+
+
+def test_gpus_without_a_type_are_in_use(hosts: Path) -> None:
+    (hosts / "sinfo").write_text(_prints("a100-1|a100|mixed|gpu:8|gpu:(null):6(IDX:0-5)"))
+    _, found = run_json("slurm", "queue", "-s", "dev-aws", "--ssh", "login")
+    assert [(one["gpus"], one["free_on_nodes"]) for one in found["pools"]] == [(8, 2)]
+
+
+def test_jobs_that_others_do_not_see_are_a_note(hosts: Path) -> None:
+    (hosts / "scontrol").write_text("#!/bin/sh\necho 'PrivateData             = cloud,jobs'\n")
+    (hosts / "scontrol").chmod(0o755)
+    _, text = run("slurm", "queue", "-s", "dev-aws", "--ssh", "login")
+    assert "PrivateData" in text
 
 
 def test_quotas_that_a_member_may_not_read_are_a_note(hosts: Path) -> None:

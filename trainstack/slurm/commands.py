@@ -12,6 +12,15 @@ from infra.errors import Problem, UserError
 SEPARATOR = "|"
 _CONNECTION_FAILED = 255
 """Exit code of ssh itself; others are those of the command (ssh(1), EXIT STATUS)."""
+_NOT_FOUND = 127
+_SETTINGS = {"TZ": "UTC", "SLURM_TIME_FORMAT": "%s"}
+_PROFILE = "/etc/profile.d/slurm.sh"
+# Variables by which squeue and sinfo leave out rows (SchedMD/slurm src/squeue/opts.c, src/sinfo/opts.c).
+_FILTERS = (
+    *("SQUEUE_STATES", "SQUEUE_USERS", "SQUEUE_PARTITION", "SQUEUE_ACCOUNT", "SQUEUE_QOS", "SQUEUE_NAMES"),
+    *("SQUEUE_LICENSES", "SQUEUE_FORMAT", "SQUEUE_FORMAT2", "SQUEUE_SORT", "SINFO_PARTITION", "SINFO_FORMAT"),
+    *("SINFO_SORT", "SLURM_CLUSTERS"),
+)
 
 
 @dataclass(frozen=True)
@@ -25,26 +34,41 @@ class SlurmCommands:
 
     def output(self, *command: str) -> str:
         """Output of a command. Raises UserError where it cannot be run or fails."""
-        settings = {"TZ": "UTC", "SLURM_TIME_FORMAT": "%s"}
+        name, environment = command[0], self._environment()
         if self.host:
-            words = [*(f"{key}={value}" for key, value in settings.items()), *command]
-            # A password cannot be asked for: output is read by this program.
-            command = ("ssh", "-o", "BatchMode=yes", "--", self.host, f"env {shlex.join(words)}")
-        environment = {**(os.environ if self.environment is None else self.environment), **settings}
+            environment, command = dict(os.environ), self._by_ssh(command)
         try:
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            # squeue cuts names by bytes, so the end of one may be no whole character.
+            done = subprocess.run(
+                command, env=environment, capture_output=True, encoding="utf-8", errors="replace", check=False
+            )
         except OSError as error:
-            fix = "Run it where Slurm's commands are on PATH, or name such a host with --ssh."
-            raise UserError([Problem(command[0], None, str(error), fix, code="slurm-missing")]) from None
+            raise _missing(command[0], str(error)) from None
         if self.host and done.returncode == _CONNECTION_FAILED:
             fix = f"Let `ssh {self.host} squeue` work without a password first."
             raise UserError([Problem("--ssh", self.host, done.stderr.strip(), fix, code="ssh-failed")])
+        if self.host and done.returncode == _NOT_FOUND:
+            raise _missing(name, f"is not on PATH of {self.host}")
         if done.returncode:
             fix = "Check slurmctld and slurmdbd, and that SLURM_CONF names this cluster."
-            name = shlex.join(command[-1:]) if self.host else command[0]
             rule = done.stderr.strip() or f"exit code {done.returncode}"
             raise UserError([Problem(name, None, rule, fix, code="slurm-failed")])
         return done.stdout
+
+    def _environment(self) -> dict[str, str]:
+        given = os.environ if self.environment is None else self.environment
+        return {**{key: value for key, value in given.items() if key not in _FILTERS}, **_SETTINGS}
+
+    def _by_ssh(self, command: Sequence[str]) -> tuple[str, ...]:
+        """The command for a login node, whose settings for shells may have the PATH of Slurm.
+
+        A command over ssh has no login shell. A password cannot be asked for: this program reads the output.
+        """
+        unset = " ".join(_FILTERS)
+        words = shlex.join([*(f"{key}={value}" for key, value in _SETTINGS.items()), *command])
+        script = f"[ ! -r {_PROFILE} ] || . {_PROFILE}; unset {unset}; exec env {words}"
+        options = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=20")
+        return ("ssh", *options, "--", self.host, f"sh -c {shlex.quote(script)}")
 
     def rows(self, *command: str, count: int) -> list[list[str]]:
         """Rows of `count` fields between `SEPARATOR`s, without blanks around them."""
@@ -63,3 +87,8 @@ class SlurmCommands:
         rows = self.output(*command, f"--Format={','.join(columns)}").split(end)
         words = ([word.strip() for word in row.split(SEPARATOR, len(first))] for row in rows if row.strip())
         return [dict(zip(fields, row, strict=True)) for row in words]
+
+
+def _missing(name: str, why: str) -> UserError:
+    fix = "Run it where Slurm's commands are on PATH, or name such a host with --ssh."
+    return UserError([Problem(name, None, why, fix, code="slurm-missing")])

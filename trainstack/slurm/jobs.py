@@ -20,12 +20,18 @@ is the last: it may have any character."""
 _NODES: Final = {"NodeList": 128, "Partition": 64, "StateLong": 32, "Gres": 256, "GresUsed": 256}
 _GPUS: Final = re.compile(r"\bgres/gpu=(\d+)")
 _BILLING: Final = re.compile(r"\bbilling=(\d+)")
-_GRES: Final = re.compile(r"\bgpu(?::[^:,()]+)?:(\d+)")
+# `gpu:a100:8(IDX:0-7)`; `gpu:(null):8(...)` without a type (SchedMD/slurm 22.05 src/common/gres.c).
+_GRES: Final = re.compile(r"\bgpu(?::(?:\(null\)|[^:,()]+))?:(\d+)")
 # [days-]hours:minutes:seconds, or minutes:seconds (squeue(1), %l).
 _DURATION: Final = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)")
 # Suffixes of states of nodes that take no job now: not responding, powered off or down, booting, in
-# maintenance (sinfo(1), NODE STATE CODES). Those of `-` and `@` still run jobs.
-_AWAY: Final = frozenset("*~#!%$^+")
+# maintenance (sinfo(1), NODE STATE CODES). Those of `-`, `@` and `+` still run jobs.
+_AWAY: Final = frozenset("*~#!%$^")
+_MARKS: Final = "*~#!%$@^-+"
+# Pending, held or to be queued again: flags hide the state below (`job_state_string_compact`).
+_WAITING: Final = frozenset(("PD", "RH", "RD", "SE", "RQ", "RF"))
+_ENDING: Final = "CG"
+_ELSEWHERE: Final = "RV"  # the sibling of a job that another cluster of a federation runs
 _USABLE: Final = frozenset(("idle", "mixed", "allocated", "completing", "planned"))
 _OFF: Final = "~"
 
@@ -59,7 +65,12 @@ class SlurmJob:
     @property
     def waiting(self) -> bool:
         """True while it has no resources yet."""
-        return self.state == "PD"
+        return self.state in _WAITING
+
+    @property
+    def holding(self) -> bool:
+        """True while it has nodes."""
+        return not self.waiting and self.state != _ENDING
 
 
 @dataclass(frozen=True)
@@ -94,6 +105,8 @@ class SlurmState:
     nodes: tuple[SlurmNode, ...]
     quotas: Mapping[str, int]
     """GPUs of each QOS with a limit."""
+    qos: frozenset[str]
+    """Names of all QOS."""
     budgets: Mapping[str, Mapping[str, AccountLimit]]
     """By account, and by `billing` and `gres/gpu`."""
     gaps: tuple[str, ...]
@@ -101,7 +114,7 @@ class SlurmState:
 
     def held(self, qos: str) -> int:
         """GPUs that jobs of a QOS hold."""
-        return sum(one.gpus for one in self.jobs if one.qos == qos and not one.waiting)
+        return sum(one.gpus for one in self.jobs if one.qos == qos and one.holding)
 
 
 def read(slurm: SlurmCommands) -> SlurmState:
@@ -110,9 +123,11 @@ def read(slurm: SlurmCommands) -> SlurmState:
     nodes = slurm.formatted(("sinfo", "--all", "--noheader", "--Node"), _NODES)
     gaps: list[str] = []
     quotas: dict[str, int] = {}
+    qos: frozenset[str] = frozenset()
     budgets: dict[str, dict[str, AccountLimit]] = {}
     try:
-        quotas = _quotas(slurm.rows("sacctmgr", "-nP", "show", "qos", "format=Name,GrpTRES", count=2))
+        rows = slurm.rows("sacctmgr", "-nP", "show", "qos", "format=Name,GrpTRES", count=2)
+        quotas, qos = _quotas(rows), frozenset(name for name, _ in rows)
     except UserError as error:
         gaps.append(f"quotas are not shown: {error}")
     try:
@@ -120,11 +135,16 @@ def read(slurm: SlurmCommands) -> SlurmState:
         budgets = _budgets(slurm.rows("sshare", "--all", "--noheader", "--parsable2", fields, count=5))
     except UserError as error:
         gaps.append(f"budgets are not shown: {error}")
+    try:
+        gaps += _private(slurm.output("scontrol", "show", "config"))
+    except UserError as error:
+        gaps.append(f"it is not known whether jobs of others are hidden: {error}")
     return SlurmState(
         taken=datetime.datetime.now(datetime.UTC),
-        jobs=tuple(map(_job, jobs)),
+        jobs=tuple(_job(one) for one in jobs if one["StateCompact"] != _ELSEWHERE),
         nodes=tuple(map(_node, nodes)),
         quotas=quotas,
+        qos=qos,
         budgets=budgets,
         gaps=tuple(gaps),
     )
@@ -154,7 +174,7 @@ def _job(found: Mapping[str, str]) -> SlurmJob:
 
 def _node(found: Mapping[str, str]) -> SlurmNode:
     state = found["StateLong"]
-    base = state.rstrip("*~#!%$@^-+")
+    base = state.rstrip(_MARKS)
     marks = state[len(base) :]
     return SlurmNode(
         name=found["NodeList"],
@@ -187,6 +207,14 @@ def _minutes(text: str) -> float | None:
 def _number(pattern: re.Pattern[str], tres: str) -> int:
     found = pattern.search(tres)
     return int(found[1]) if found else 0
+
+
+def _private(config: str) -> list[str]:
+    """A note where members do not see jobs of others (slurm.conf(5), PrivateData)."""
+    found = re.search(r"^PrivateData\s*=\s*(.*?)\s*$", config, re.MULTILINE)
+    hidden = {"jobs", "usage"}.intersection(found[1].split(",") if found else ())
+    why = "unless you are an operator, jobs of others, places and free GPUs are not all shown"
+    return [f"PrivateData has {', '.join(sorted(hidden))}: {why}"] if hidden else []
 
 
 def _quotas(rows: list[list[str]]) -> dict[str, int]:

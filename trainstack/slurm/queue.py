@@ -10,10 +10,10 @@ from trainstack.queues.pools import Pool
 from trainstack.queues.positions import Place
 from trainstack.queues.report import Report, Running, Waiting
 from trainstack.slurm.jobs import SlurmJob, SlurmNode, SlurmState
-from trainstack.slurm.reasons import reason
+from trainstack.slurm.reasons import NODES_DOWN, code_of, reason
 
 # Reasons of jobs that wait for nodes in the order of their priority. Others let later jobs pass.
-_IN_LINE = ("Resources", "Priority", "None")
+_IN_LINE = ("Resources", "Priority", "None", NODES_DOWN)
 
 
 def report(system: SlurmSystem, state: SlurmState, only: str | None = None) -> Report:
@@ -42,7 +42,7 @@ def _places(jobs: Iterable[SlurmJob]) -> Mapping[str, int]:
     found: dict[str, int] = {}
     counted: Counter[str] = Counter()
     for one in sorted((one for one in jobs if one.waiting), key=_turn):
-        if one.priority and one.reason in _IN_LINE:
+        if one.priority and code_of(one) in _IN_LINE:
             counted[one.partition] += 1
             found[one.id] = counted[one.partition]
     return found
@@ -62,7 +62,8 @@ def _waiting(
     job: SlurmJob, state: SlurmState, teams: Mapping[str, str], standing: Mapping[str, int]
 ) -> Waiting:
     place = standing.get(job.id)
-    planned = job.starts if job.waiting else None
+    # After a requeue or with --begin it is the begin time, no plan.
+    planned = job.starts if job.waiting and code_of(job) != "BeginTime" else None
     return Waiting(
         job=_name(job),
         team=teams.get(job.account, job.account),
@@ -90,7 +91,7 @@ def _pools(state: SlurmState) -> Iterator[Pool]:
         yield Pool(
             name=name,
             gpus=sum(one.gpus for one in nodes),
-            used=sum(one.gpus for one in jobs if not one.waiting),
+            used=sum(one.gpus for one in jobs if one.holding),
             nodes=len(usable),
             on_nodes=sum(one.gpus for one in usable),
             free_on_nodes=sum(free),
