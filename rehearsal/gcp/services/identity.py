@@ -1,18 +1,13 @@
-"""Keys, secret versions and workload identity pools.
-
-Source: terraform-provider-google, services/resourcemanager, secretmanager; ids of deleted pools: IAM REST
-reference, projects.locations.workloadIdentityPools.create, and its issue 14191 (text of the error).
-"""
+"""Keys and secret versions. Source: terraform-provider-google, services/resourcemanager, secretmanager."""
 
 import base64
 import json
-import time
 from collections.abc import Mapping
 
 from rehearsal.accounts import project_number
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import draw
-from rehearsal.core.model import Properties, Record, RefusalError
+from rehearsal.core.model import Properties, Record
 from rehearsal.dataplane.gcp.secret_store import SPACE
 from rehearsal.gcp import iam_delay, service_agents
 from rehearsal.gcp.site import Site
@@ -65,30 +60,8 @@ def _secret_deleted(site: Site, secret: Record) -> None:
     site.state.drop_document(SPACE, secret.id)
 
 
-# Documents: id of a deleted pool -> time until which no other may have it.
-_DELETED_POOLS = "deleted-identity-pools"
-_POOL_KEPT_S = 30 * 86_400
-
-
-def _pool_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    """A deleted pool keeps its id for 30 days."""
-    name = f"{site.project}/{inputs.get('workloadIdentityPoolId')}"
-    until = site.state.document(_DELETED_POOLS, name)
-    if until is not None and until > time.time():
-        message = "Requested entity already exists"
-        fix = "A deleted pool keeps its id for 30 days: choose another, or undelete and import that one."
-        raise RefusalError("alreadyExists", message, fix)
-    return {}
-
-
-def _pool_deleted(site: Site, pool: Record) -> None:
-    name = f"{site.project}/{pool.inputs.get('workloadIdentityPoolId')}"
-    site.state.put_document(_DELETED_POOLS, name, time.time() + _POOL_KEPT_S)
-
-
 HOOKS: Mapping[str, Hooks[Site]] = {
     "serviceaccount/key:Key": Hooks(outputs=_key_outputs),
-    "iam/workloadIdentityPool:WorkloadIdentityPool": Hooks(outputs=_pool_outputs, deleted=_pool_deleted),
     "projects/serviceIdentity:ServiceIdentity": Hooks(outputs=_agent_outputs, created=_created),
     "projects/iAMMember:IAMMember": Hooks(created=_created),
     "projects/iAMBinding:IAMBinding": Hooks(created=_created),
