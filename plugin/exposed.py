@@ -97,7 +97,11 @@ LEFT_OUT: Final[Mapping[str, str]] = {
         _CLUSTERS,
     ),
     **dict.fromkeys(
-        ("AwsSlurmAccounts", "AwsSlurmCluster", "AwsSlurmNodes", "AwsSlurmQueue", "AwsSlurmRole"), _SLURM
+        (
+            "AwsSlurmAccounts", "AwsSlurmCluster", "AwsSlurmNodes", "AwsSlurmQueue", "AwsSlurmRole",
+            "GcpSlurmAccounts", "GcpSlurmCluster",
+        ),
+        _SLURM,
     ),
 }  # fmt: skip
 """Component that is not in the package -> reason."""

@@ -1,7 +1,7 @@
 """Ports on which programs of the user reach the emulated services of a home.
 
 A home keeps its ports: an engine passes its environment to its programs once, maybe before the daemon runs.
-Only the standard library and `isolation` are imported here.
+Only the standard library, `isolation` and `gcloud` are imported here.
 """
 
 import hashlib
@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Literal
 
 from rehearsal.isolation import OPERATOR_KEY
+from rehearsal.slurm import gcloud
 
 Cloud = Literal["aws", "gcp"]
 # Path at which the user's login gets its tokens.
 LOGIN_PATH = "/oauth2/token"
 # Address of all MLflow Apps: sagemaker-mlflow 0.5.0, mlflow_sagemaker_helpers.py.
 MLFLOW = "SAGEMAKER_MLFLOW_CUSTOM_ENDPOINT"
+# The program for gcloud of `infra.jobs.gcp.login_node`.
+GCLOUD = "TRAINSTACK_GCLOUD"
 # Services as botocore names them in variables (`AWS_ENDPOINT_URL_<SERVICE>`).
 _SERVICES = ("SAGEMAKER", "S3", "CLOUDWATCH_LOGS", "STS", "LAMBDA", "BUDGETS", "SNS", "SSM")
 # APIs as gcloud names them in variables (`CLOUDSDK_API_ENDPOINT_OVERRIDES_<API>`).
@@ -58,6 +61,7 @@ def environment(home: Path) -> dict[str, str]:
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"{google}/storage/v1/",  # gcloud needs the whole path
         "STORAGE_EMULATOR_HOST": google,  # read by Google's storage libraries
         "GOOGLE_APPLICATION_CREDENTIALS": str(_login(home)),
+        GCLOUD: str(gcloud.program(home, url=google, login=LOGIN_PATH, key=OPERATOR_KEY)),
     }
 
 

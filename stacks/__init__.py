@@ -54,6 +54,10 @@ def compose(  # noqa: PLR0911 - one for each pair
             from stacks.clouds.aws.slurm import AwsSlurm
 
             return AwsSlurm(spec, system, on).compose()
+        case SlurmLayout() as system, GcpSpec() as on:
+            from stacks.clouds.gcp.slurm import GcpSlurm
+
+            return GcpSlurm(spec, system, on).compose()
     rule = "this profile is not supported on this cloud"
     fix = f"Supported: {pairs()}."
     raise UserError(

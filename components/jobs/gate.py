@@ -26,7 +26,7 @@ from smoke_training.names import RESULT_COPIES
 class JobGateArgs(TypedDict):
     """The validation of a stack."""
 
-    service: Literal["sagemaker", "vertex", "pcs"]
+    service: Literal["sagemaker", "vertex", "pcs", "director"]
     stack: str
     account: str
     region: str

@@ -46,6 +46,12 @@ def _pcs(_account: str, region: str, stack: str) -> JobService:
     return PcsService(clients(), stack, region)
 
 
+def _director(account: str, _region: str, stack: str) -> JobService:
+    from infra.jobs.gcp.director import DirectorService  # noqa: PLC0415 - of one cloud
+
+    return DirectorService(account, stack)
+
+
 SERVICES: Mapping[str, GateService] = {
     "sagemaker": GateService(
         connect=_sagemaker,
@@ -67,6 +73,13 @@ SERVICES: Mapping[str, GateService] = {
     # Slurm: folders are relative to that of the job, on the shared file system of the homes.
     "pcs": GateService(
         connect=_pcs,
+        part=lambda place: {"slurm": SlurmOptions(**place)},
+        code_folder="code",
+        termination={},
+        work_root="results",
+    ),
+    "director": GateService(
+        connect=_director,
         part=lambda place: {"slurm": SlurmOptions(**place)},
         code_folder="code",
         termination={},

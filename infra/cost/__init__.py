@@ -14,6 +14,7 @@ from infra.cost.aws import jobs as aws_jobs
 from infra.cost.aws import slurm as aws_slurm
 from infra.cost.gcp import cluster as gcp
 from infra.cost.gcp import jobs as gcp_jobs
+from infra.cost.gcp import slurm as gcp_slurm
 from infra.cost.model import CostEstimate, CostItem, UsageCost
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
@@ -37,6 +38,8 @@ def estimate(spec: StackSpec, on: datetime.date) -> CostEstimate:  # noqa: PLR09
             return gcp_jobs.managed_jobs(spec, small, cloud)
         case SlurmLayout() as system, AwsSpec() as cloud:
             return aws_slurm.one_system(spec, system, cloud)
+        case SlurmLayout() as system, GcpSpec() as cloud:
+            return gcp_slurm.one_system(spec, system, cloud)
         case ClusterLayout() as layout, AwsSpec() as cloud:
             return aws.one_cluster(spec, layout, cloud, on)
         case ClusterLayout() as layout, GcpSpec() as cloud:

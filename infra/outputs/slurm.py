@@ -24,7 +24,7 @@ class PartitionOutputs(_Record):
     purchase: str
     max_nodes: int
     group_id: str
-    """Id of the compute node group."""
+    """Id of the compute node group; on Google Cloud, of the nodeset."""
     usd_per_hour: float | None
     """Of one node; null: unknown."""
 
@@ -43,7 +43,7 @@ class SlurmOutputs(_Record):
     slurm_version: str | None = None
     """Of the controller; null: deployed before this field existed."""
     login_group_id: str
-    """Id of the compute node group of the login node."""
+    """Id of the compute node group of the login node; on Google Cloud, the name of its instance."""
     checkpoint_uri: str
     dataset_uri: str
     artifact_uri: str

@@ -8,7 +8,7 @@ from infra.catalog import slurm_names as names
 from infra.slurm.conf import MILLS
 from infra.slurm.system import SlurmAccount, SlurmSystem
 
-_HEAD = """#!/bin/sh
+HEAD: Final = """#!/bin/sh
 # Written by `trainstack slurm render`. May run again: limits are set to these values.
 set -eu
 add() { # adds what is missing
@@ -24,6 +24,7 @@ change() {
   esac
 }
 """
+"""Start of scripts of sacctmgr: `add` and `change`, which may run again."""
 
 _KNOWN = """# slurmdbd knows GPUs once slurmctld has registered with AccountingStorageTRES.
 sacctmgr -nP show tres format=type,name | grep -q '^gres|gpu$' || {
@@ -40,7 +41,7 @@ def budget_minutes(monthly_usd: float) -> int:
 
 def accounts_script(system: SlurmSystem) -> str:
     """accounts.sh: the cluster, QOS, accounts, quotas and budgets."""
-    lines = [_HEAD.rstrip(), "", f"add cluster {system.cluster}"]
+    lines = [HEAD.rstrip(), "", f"add cluster {system.cluster}"]
     quotas = [names.quota_qos(one.team, pool) for one in system.accounts for pool in one.quotas]
     lines += ["", "# slurmctld drops names from AllowQos that slurmdbd does not have when it starts."]
     lines += [f"add qos {qos}" for qos in (names.BORROW, *quotas)]
@@ -86,7 +87,7 @@ def _account(one: SlurmAccount) -> Iterator[str]:
 
 def validation_script(user: str) -> str:
     """The account of validations, for a user or a word of the shell such as `"$user"`."""
-    lines = [_HEAD.rstrip(), f"add account {names.VALIDATION} Description=validation Organization=validation"]
+    lines = [HEAD.rstrip(), f"add account {names.VALIDATION} Description=validation Organization=validation"]
     lines += [f"change account where name={names.VALIDATION} set Fairshare=1 Qos={names.BORROW}"]
     lines += [f"add user {user} account={names.VALIDATION}"]
     return "\n".join(lines) + "\n"
@@ -94,7 +95,7 @@ def validation_script(user: str) -> str:
 
 def users_script(system: SlurmSystem) -> str:
     """add-user.sh USER TEAM: a member of a team, who gets the QOS of a partition without naming it."""
-    lines = [_HEAD.rstrip()]
+    lines = [HEAD.rstrip()]
     lines += ["user=${1:?user name} team=${2:?account of the team}", 'case "$team" in']
     for one in system.accounts:
         lines.append(f"  {one.name})")

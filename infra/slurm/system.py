@@ -138,7 +138,8 @@ def _team_problems(spec: StackSpec, pools: Sequence[PoolSpec]) -> Iterator[Probl
         path = f"teams[{index}]"
         invalid = [*names.account_problems(f"{path}.name", team.name)]
         yield from invalid
-        if not any(team.gpus.values()):
+        limited = spec.on.slurm_limits or not isinstance(spec.layout, SlurmLayout)
+        if limited and not any(team.gpus.values()):
             rule = "has a quota in no pool, so its jobs would always be the first to be preempted"
             fix = "Give it GPUs in a pool, or remove the team."
             yield Problem(f"{path}.gpus", dict(team.gpus), rule, fix, code="slurm-team-without-quota")

@@ -265,6 +265,8 @@ class CloudModel(Model):
     """Start of the names that people have on this cloud, and on no other."""
     private_registry: ClassVar[re.Pattern[str]] = re.compile(r"(?!)")
     """Start of images that nodes of this cloud alone pull with their own identity."""
+    slurm_limits: ClassVar[bool] = True
+    """The cloud's service for Slurm enforces limits of accounts."""
     managed_tracking: ClassVar[bool] = False
     """The cloud runs the tracking server of a stack without a cluster."""
 

@@ -13,6 +13,7 @@ SUPPORTED: frozenset[tuple[str, str]] = frozenset(
         ("large", "aws"),
         ("large", "gcp"),
         ("large-slurm", "aws"),
+        ("large-slurm", "gcp"),
     }
 )
 

@@ -1,12 +1,9 @@
-"""Clusters of AWS PCS of a rehearsal: a real Slurm of this machine for each, from the emulated resources."""
+"""Clusters of AWS PCS of a rehearsal, from the emulated resources of Cloud Control."""
 
 import base64
 import json
-import os
-import shutil
 import sys
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from infra.engine.golang import SetupError
@@ -14,62 +11,33 @@ from infra.slurm.machines import NodeHardware, machine
 from rehearsal.aws.desired_states import CLUSTER, GROUP, QUEUE, RESOURCE, state_of
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.slurm.cluster import LocalSlurm, free_ports
-from rehearsal.slurm.cluster import environment as cluster_environment
 from rehearsal.slurm.local_files import LocalNode
-from rehearsal.slurm.pcs_files import PcsSystem, Queue, SlurmGroup, files
+from rehearsal.slurm.running import RunningClusters
+from rehearsal.slurm.service_files import Queue, ServiceSystem, SlurmGroup
 
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
-_PORT = "29500"
-"""The port of rendezvous of a rendered script; all nodes share the network of this machine."""
-
-
-def folder(home: Path, cluster: str) -> Path:
-    """The folder of the Slurm of a cluster, in the home of a rehearsal."""
-    return home / "slurm" / cluster
-
-
-def environment(home: Path, cluster: str) -> dict[str, str]:
-    """Variables by which commands reach a cluster, with the scripts of its login node on PATH.
-
-    Raises SetupError without Slurm's packages.
-    """
-    place = folder(home, cluster)
-    found = cluster_environment(place)
-    return {**found, "PATH": os.pathsep.join([found["PATH"], str(place / "login" / "scripts")])}
 
 
 class PcsClusters:
-    """Starts a cluster when its login node is first used, and follows changes of its resources.
-
-    One thread starts all processes: they end with the thread that started them.
-    """
+    """See `RunningClusters`."""
 
     def __init__(self, state: State, home: Path) -> None:
-        self._state, self._home = state, home
-        self._running: dict[str, tuple[PcsSystem, LocalSlurm]] = {}
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slurm")
+        self._state = state
+        self._clusters = RunningClusters(home, lambda: {one.id for one in self._of(CLUSTER)})
 
     def run(self, login: Record, script: str, more: Mapping[str, str]) -> tuple[int, str]:
         """Exit code and output of a script on the login node. Raises SetupError without Slurm's packages."""
-        return self._thread.submit(self._run, login, script, more).result()
+        cluster = str((state_of(login.inputs) or {}).get("ClusterId"))
+        programs = {"aws": _AWS.format(python=sys.executable, variables=dict(more))}
+        return self._clusters.run(cluster, lambda: self._system(cluster, login), script, programs)
 
     def stop(self) -> None:
         """End the processes of all clusters; does nothing if they have ended."""
-        if self._running:
-            self._thread.submit(self._stop).result()
-        self._thread.shutdown()
+        self._clusters.stop()
 
     def live(self) -> list[tuple[str, LocalNode, Path]]:
-        """Cluster, node and log of each node that runs; clusters that were deleted are ended first."""
-        known = {one.id for one in self._of(CLUSTER)}
-        if not known.issuperset(self._running):
-            self._thread.submit(self._forget).result()
-        return [
-            (cluster, one, slurm.folder / "log" / one.name)
-            for cluster, (_, slurm) in self._running.items()
-            for one in slurm.nodes
-        ]
+        """Cluster, node and log of each node that runs."""
+        return self._clusters.live()
 
     def groups(self) -> list[Record]:
         """All compute node groups."""
@@ -79,65 +47,7 @@ class PcsClusters:
         found = self._state.find(type=f"aws:{RESOURCE}")
         return [one for one in found if one.inputs.get("typeName") == kind]
 
-    def _stop(self) -> None:
-        for _, slurm in self._running.values():
-            slurm.stop()
-        self._running = {}
-
-    def _run(self, login: Record, script: str, more: Mapping[str, str]) -> tuple[int, str]:
-        self._forget()
-        cluster = str((state_of(login.inputs) or {}).get("ClusterId"))
-        slurm = self._current(cluster, login)
-        folder = slurm.folder / "login"
-        for name in ("bin", "shared", "state", "scripts"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        _programs(folder / "bin", more)
-        environment = {
-            "TRAINSTACK_USER": slurm.user,
-            "TRAINSTACK_SHARED": str(folder / "shared"),
-            "TRAINSTACK_STATE": str(folder / "state"),
-            "TRAINSTACK_SCRIPTS": str(folder / "scripts"),
-            "PATH": os.pathsep.join(
-                [str(folder / "bin"), str(Path(sys.executable).parent), slurm.environment["PATH"]]
-            ),
-            **({} if Path("/dev/nvidia0").exists() else {"SMOKE_DEVICE": "cpu"}),
-        }
-        text = script.replace(_PORT, str(free_ports(3))) if "sbatch" in script else script
-        exports = "".join(f"export {key}={json.dumps(value)}\n" for key, value in environment.items())
-        (folder / "script").write_text(exports + text, encoding="utf-8")
-        done = slurm.run("bash", str(folder / "script"), folder=folder)
-        return done.returncode, done.stdout + (done.stderr if done.returncode else "")
-
-    def _forget(self) -> None:
-        """End clusters that are deleted."""
-        known = {one.id for one in self._of(CLUSTER)}
-        for gone in [one for one in self._running if one not in known]:
-            _, slurm = self._running.pop(gone)
-            slurm.stop()
-            shutil.rmtree(slurm.folder, ignore_errors=True)
-
-    def _current(self, cluster: str, login: Record) -> LocalSlurm:
-        wanted = self._system(cluster, login)
-        running = self._running.get(cluster)
-        if running is not None:
-            system, slurm = running
-            if system == wanted:
-                return slurm
-            if (system.groups, system.settings) == (wanted.groups, wanted.settings):
-                slurm.rewrite(lambda folder: files(wanted, folder))
-                self._running[cluster] = wanted, slurm
-                return slurm
-            slurm.stop()
-        slurm = LocalSlurm(folder(self._home, cluster), lambda folder: files(wanted, folder))
-        try:
-            slurm.start()
-        except BaseException:
-            slurm.stop()
-            raise
-        self._running[cluster] = wanted, slurm
-        return slurm
-
-    def _system(self, cluster: str, login: Record) -> PcsSystem:
+    def _system(self, cluster: str, login: Record) -> ServiceSystem:
         record = next((one for one in self._of(CLUSTER) if one.id == cluster), None)
         if record is None:
             raise SetupError(f"cluster {cluster} does not exist")
@@ -145,7 +55,7 @@ class PcsClusters:
         scripts: dict[str, str] = {}
         for one in groups:
             scripts |= self._scripts(one)
-        return PcsSystem(
+        return ServiceSystem(
             name=str((state_of(record.inputs) or {}).get("Name")),
             settings=_settings(record),
             groups=tuple(_group(one) for one in groups),
@@ -217,10 +127,3 @@ else:
         with open(path, "wb") as file:
             file.write(s3.get_object(Bucket=bucket, Key=one["Key"])["Body"].read())
 '''
-
-
-def _programs(folder: Path, variables: Mapping[str, str]) -> None:
-    """Programs of the machine image that this machine may lack."""
-    path = folder / "aws"
-    path.write_text(_AWS.format(python=sys.executable, variables=dict(variables)), encoding="utf-8")
-    path.chmod(0o700)

@@ -8,8 +8,8 @@ import pulumi_aws as aws
 
 from components.base import Component, Options
 from infra.catalog.aws.pcs import GROUP_TAG
+from infra.slurm.loading import loading_lines
 
-PROFILE: Final = "/etc/profile.d/slurm.sh"
 _PATIENCE_S: Final = 1800
 """Seconds in which the login node must have started and loaded the accounts."""
 
@@ -65,26 +65,9 @@ class AwsSlurmAccounts(Component):
 
 def content(accounts: str, validation: str, add_user: str) -> dict[str, object]:
     """The document: installs add-user.sh and runs accounts.sh as root."""
-    folder = "${TRAINSTACK_SCRIPTS:-/opt/trainstack/slurm}"
-    lines = [
-        "#!/bin/bash",
-        "set -eu",
-        f"[ ! -r {PROFILE} ] || . {PROFILE}",
-        f"mkdir -p {folder}",
-        *_file(f"{folder}/accounts.sh", accounts),
-        *_file(f"{folder}/add-user.sh", add_user),
-        *_file(f"{folder}/validation.sh", validation),
-        f"for attempt in $(seq 60); do code=0; {folder}/accounts.sh || code=$?",
-        # slurmdbd knows GPUs once slurmctld has registered.
-        '  [ "$code" = 3 ] || break; sleep 5; done; [ "$code" = 0 ] || exit "$code"',
-        f"user=${{TRAINSTACK_USER:-trainstack}} {folder}/validation.sh",
-    ]
+    lines = loading_lines(accounts=accounts, validation=validation, add_user=add_user)
     return {
         "schemaVersion": "2.2",
         "description": "Accounts, QOS, quotas and budgets of the stack's teams.",
         "mainSteps": [{"action": "aws:runShellScript", "name": "accounts", "inputs": {"runCommand": lines}}],
     }
-
-
-def _file(path: str, text: str) -> list[str]:
-    return [f"cat > {path} <<'TRAINSTACK'", *text.splitlines(), "TRAINSTACK", f"chmod 755 {path}"]

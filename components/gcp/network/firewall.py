@@ -17,6 +17,8 @@ from components.gcp.network.subnetwork import short
 
 EVERYWHERE = "0.0.0.0/0"
 _LUSTRE_PORT = "988"
+# Identity-Aware Proxy documentation, "Using IAP for TCP forwarding" (ranges of forwarding).
+_IAP, _SSH = "35.235.240.0/20", "22"
 # A lower number has precedence; GKE's own rules have 1000, the two rules of every network 65535.
 _ALLOWED, _REST = 1000, 65000
 
@@ -78,5 +80,18 @@ def lustre_servers_in(
         direction="INGRESS",
         source_ranges=[servers],
         allows=[gcp.compute.FirewallAllowArgs(protocol="tcp", ports=[_LUSTRE_PORT])],
+        opts=component.child(),
+    )
+
+
+def logins_in(component: Component, name: str, *, network: pulumi.Input[str]) -> gcp.compute.Firewall:
+    """SSH through Identity-Aware Proxy, which admits callers with the right to a tunnel."""
+    return gcp.compute.Firewall(
+        short(f"{name}-in-iap"),
+        network=network,
+        description="SSH through Identity-Aware Proxy",
+        direction="INGRESS",
+        source_ranges=[_IAP],
+        allows=[gcp.compute.FirewallAllowArgs(protocol="tcp", ports=[_SSH])],
         opts=component.child(),
     )

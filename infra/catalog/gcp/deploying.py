@@ -41,8 +41,8 @@ class RequiredApi(Fact):
     """An API that a stack uses."""
 
     name: Name
-    of: Literal["every", "cluster", "jobs"] = "every"
-    """Needed by stacks with a cluster, by those without, or by both."""
+    of: Literal["every", "cluster", "no_cluster", "jobs", "slurm"] = "every"
+    """Needed by stacks with a cluster, by those without, by those with managed jobs or Slurm, or by all."""
     needed_by: tuple[Part, ...] = ()
     """Settings of the spec that need it; empty: every stack of that kind needs it.
 
@@ -86,14 +86,21 @@ def apis_of(*, shared_fs: bool, homes: bool, kept: bool, federated: bool) -> lis
         "data.on_destroy": homes and kept,
         "layout.clusters": federated,
     }
-    return _apis("jobs", wanted)
+    return _apis("cluster", wanted)
+
+
+def apis_of_slurm(*, shared_fs: bool, homes: bool, kept: bool) -> list[str]:
+    """The APIs of a stack with Slurm and these parts; `kept`: data is kept on destroy."""
+    wanted = {"data.shared_fs": shared_fs, "data.homes": homes, "data.on_destroy": homes and kept}
+    return _apis("slurm", wanted)
 
 
 def apis_of_jobs(*, scheduled: bool) -> list[str]:
     """The APIs of a stack without a cluster; `scheduled`: its validation is repeated."""
-    return _apis("cluster", {"smoke.schedule": scheduled})
+    return _apis("jobs", {"smoke.schedule": scheduled})
 
 
-def _apis(others: str, wanted: Mapping[str, bool]) -> list[str]:
-    rows = (row for row in apis().values() if row.of != others)
+def _apis(own: str, wanted: Mapping[str, bool]) -> list[str]:
+    kinds = ("every", own, *(() if own == "cluster" else ("no_cluster",)))
+    rows = (row for row in apis().values() if row.of in kinds)
     return [row.name for row in rows if not row.needed_by or any(wanted.get(one) for one in row.needed_by)]

@@ -42,7 +42,7 @@ def _login(region: str, layout: SlurmLayout) -> Iterator[CostItem]:
 
 
 def _fees(layout: SlurmLayout, cloud: AwsSpec) -> Iterator[CostItem]:
-    size = demanded(cloud.pcs).size or pcs.size_for(layout.nodes, layout.max_jobs)
+    size = demanded(cloud.pcs).size or pcs.size_for(layout.nodes, demanded(layout.max_jobs))
     for name in (f"AWS PCS controller ({size})", "AWS PCS accounting", "AWS PCS node management"):
         yield CostItem(name, None, None, None)
 

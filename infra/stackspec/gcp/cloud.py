@@ -11,6 +11,7 @@ from infra.stackspec.model import (
     Currency,
     DatabaseTier,
     DiskImage,
+    FilePath,
     Model,
     OAuthClient,
     Principal,
@@ -99,6 +100,17 @@ class GcpPoolSpec(Model):
     with flex-start."""
 
 
+class DirectorSpec(Model):
+    """Cluster Director, which runs Slurm's controller and accounting."""
+
+    cluster_id: Annotated[str, Field(min_length=1)]
+    """Id of the cluster: at most ten lower-case letters and digits. A change replaces the cluster."""
+
+    container: FilePath | None = None
+    """Squash file of the validation's image on the shared file systems, run by pyxis; null: the validation
+    uses `python` of the service's machine image, which needs PyTorch."""
+
+
 class GcpSpec(CloudModel):
     """Settings of Google Cloud."""
 
@@ -124,6 +136,7 @@ class GcpSpec(CloudModel):
     never_in_clusters: ClassVar = ("login",)
     person: ClassVar = re.compile("(?!arn:)")
     private_registry: ClassVar = re.compile(r"([a-z0-9-]+-docker\.pkg\.dev|([a-z]+\.)?gcr\.io)/")
+    slurm_limits: ClassVar = False
 
     cloud: Literal["gcp"]
     """Cloud of the stack, Google Cloud, set by `trainstack:cloud`."""
@@ -195,8 +208,11 @@ class GcpSpec(CloudModel):
     """OAuth client for the login to MLflow, for users of several organizations or of none; null: that of
     Google, for users of the project's organization. Only without a cluster."""
 
-    database: CloudSqlSpec
-    """The database of the tracking server."""
+    database: CloudSqlSpec | None = None
+    """The database of the tracking server. Not with the profile large-slurm."""
+
+    director: DirectorSpec | None = None
+    """Cluster Director. Only with the profile large-slurm."""
 
     @property
     def homes_size_gib(self) -> int:

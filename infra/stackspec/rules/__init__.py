@@ -18,6 +18,7 @@ from infra.stackspec.rules import checkpoints, cluster, core, large, parts, slur
 from infra.stackspec.rules.aws import cluster as aws
 from infra.stackspec.rules.aws import small as small_aws
 from infra.stackspec.rules.gcp import cluster as gcp
+from infra.stackspec.rules.gcp import slurm as slurm_gcp
 from infra.stackspec.rules.gcp import small as small_gcp
 from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
@@ -42,6 +43,8 @@ def _of_clusters(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
 _LARGE = (*large.RULES, _of_clusters)
 _CLUSTER = (*cluster.RULES, *windows.RULES, parts.missing)
 _NO_SLURM = (slurm.only_with_slurm,)
+_NO_DIRECTOR = (slurm_gcp.only_with_slurm,)
+_NO_DATABASE = tuple(rule for rule in gcp.RULES if rule is not gcp.database_tier)
 # Those that ask only for zones and pools, which a Slurm system has, too.
 _SLURM: Sequence[Rule] = (
     cluster.zones_once,
@@ -49,8 +52,10 @@ _SLURM: Sequence[Rule] = (
     cluster.zone_of_rdma,
     cluster.zone_of_reservation,
     cluster.sizes,
-    cluster.guarantees,
     cluster.validated_pools,
+)
+_SLURM_AWS: Sequence[Rule] = (
+    cluster.guarantees,
     aws.network_range,
     aws.pool_hardware,
     aws.purchases,
@@ -60,12 +65,15 @@ _SLURM: Sequence[Rule] = (
 )
 _RULES: Final[Mapping[tuple[type, type], Rules]] = {
     (ClusterLayout, AwsSpec): Rules((*_CLUSTER, *aws.CLUSTER_RULES), aws.RULES, _NO_SLURM),
-    (ClusterLayout, GcpSpec): Rules(_CLUSTER, gcp.RULES, gcp.CLUSTER_RULES),
+    (ClusterLayout, GcpSpec): Rules(_CLUSTER, gcp.RULES, (*gcp.CLUSTER_RULES, *_NO_DIRECTOR)),
     (LargeLayout, AwsSpec): Rules(_LARGE),
     (LargeLayout, GcpSpec): Rules(_LARGE),
     (SmallLayout, AwsSpec): Rules((*small.RULES, *small_aws.RULES), aws.RULES, _NO_SLURM),
-    (SlurmLayout, AwsSpec): Rules((*_SLURM, *slurm.RULES), aws.RULES, slurm.AWS_RULES),
-    (SmallLayout, GcpSpec): Rules((*small.RULES, *small_gcp.RULES), gcp.RULES),
+    (SlurmLayout, AwsSpec): Rules(
+        (*_SLURM, *_SLURM_AWS, *slurm.RULES, slurm.quotas), aws.RULES, slurm.AWS_RULES
+    ),
+    (SlurmLayout, GcpSpec): Rules((*_SLURM, *slurm.RULES), _NO_DATABASE, slurm_gcp.RULES),
+    (SmallLayout, GcpSpec): Rules((*small.RULES, *small_gcp.RULES), gcp.RULES, _NO_DIRECTOR),
 }
 
 

@@ -13,10 +13,10 @@ _NO_CLUSTER = "is not supported without a cluster"
 def missing(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:
     """A cluster needs a tracking server, and the cloud's settings for clusters; it has no others."""
     if spec.tracking is None:
-        yield _missing("tracking", describe(StackSpec, "tracking"))
+        yield missing_problem("tracking", describe(StackSpec, "tracking"))
     for name in spec.on.needed_by_clusters:
         if not getattr(spec.on, name):
-            yield _missing(f"on.{name}", describe(type(spec.on), name))
+            yield missing_problem(f"on.{name}", describe(type(spec.on), name))
     for name in spec.on.never_in_clusters:
         if getattr(spec.on, name):
             rule = "is only for a stack without a cluster"
@@ -59,10 +59,11 @@ _FIXES = {
 def tracked(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
     """On Google Cloud MLflow is a container of the stack; on AWS the service runs it."""
     if spec.tracking is None:
-        yield _missing("tracking", describe(StackSpec, "tracking"))
+        yield missing_problem("tracking", describe(StackSpec, "tracking"))
 
 
-def _missing(path: str, description: str) -> Problem:
+def missing_problem(path: str, description: str) -> Problem:
+    """A key that the layout needs, with the description of its field."""
     rule, fix = "required key is missing", f"Add it: {description}"
     return Problem(path, None, rule, fix, code="required-key-missing")
 

@@ -12,8 +12,10 @@ from infra.catalog.pools import cpu_type_problems
 from infra.errors import Problem
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.rules.parts import missing_problem
 from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
+from infra.stackspec.unions import describe
 
 Rule = Callable[[StackSpec, SlurmLayout], Iterator[Problem]]
 AwsRule = Callable[[StackSpec, SlurmLayout, AwsSpec], Iterator[Problem]]
@@ -44,7 +46,7 @@ def unsupported(spec: StackSpec, layout: SlurmLayout) -> Iterator[Problem]:
         "smoke.drain": (spec.smoke.drain, "Set false: the gate waits in the queue."),
         "budget.over_budget": (
             spec.budget.over_budget == "stop",
-            "Set teams[].over_budget to stop, with monthly_usd or monthly_gpu_hours.",
+            "Set warn; where the cloud lets Slurm enforce limits, set teams[].over_budget to stop.",
         ),
     }
     for index, pool in enumerate(layout.pools):
@@ -85,11 +87,13 @@ def on_pcs(spec: StackSpec, layout: SlurmLayout, cloud: AwsSpec) -> Iterator[Pro
         rule, fix = "required key is missing", "Add it: image_id, the id of the machine image of all nodes."
         yield Problem("on.pcs", None, rule, fix, code="required-key-missing")
         return
+    for name in ("idle_minutes", "max_jobs"):
+        if getattr(layout, name) is None:
+            yield missing_problem(f"layout.{name}", describe(SlurmLayout, name))
     yield from version_problems("layout.slurm_version", layout.slurm_version, datetime.date.today())
-    size = cloud.pcs.size or pcs.size_for(layout.nodes, layout.max_jobs)
-    yield from size_problems(
-        "on.pcs.size", size, nodes=layout.nodes, jobs=layout.max_jobs, against="layout.pools"
-    )
+    jobs = layout.max_jobs or 1
+    size = cloud.pcs.size or pcs.size_for(layout.nodes, jobs)
+    yield from size_problems("on.pcs.size", size, nodes=layout.nodes, jobs=jobs, against="layout.pools")
     yield from name_problems("stack", "cluster", spec.name)
     for index, pool in enumerate(layout.pools):
         yield from name_problems(f"layout.pools[{index}].name", "group", pool.name)
@@ -121,5 +125,5 @@ def only_with_slurm(_: StackSpec, __: ClusterLayout | SmallLayout, cloud: AwsSpe
         yield Problem("on.pcs", None, rule, fix, code="needs-slurm")
 
 
-RULES: tuple[Rule, ...] = (slurm_names, unsupported, quotas)
+RULES: tuple[Rule, ...] = (slurm_names, unsupported)
 AWS_RULES: tuple[AwsRule, ...] = (on_pcs, login_node, offers)

@@ -37,12 +37,13 @@ class SlurmLayout(Model):
     zones: Annotated[tuple[str, ...], Field(min_length=1)]
     """Zones of the region that the network spans."""
 
-    idle_minutes: Annotated[int, Field(ge=5, le=240)]
-    """Minutes until an idle node above `min_nodes` is terminated."""
+    idle_minutes: Annotated[int, Field(ge=5, le=240)] | None
+    """Minutes until an idle node above `min_nodes` is terminated; null, on Google Cloud: the service's
+    time."""
 
-    max_jobs: Annotated[int, Field(ge=1)]
+    max_jobs: Annotated[int, Field(ge=1)] | None
     """Maximum number of jobs that run and wait at the same time; with the nodes it decides the size of the
-    controller."""
+    controller. Null, on Google Cloud: the service sizes it."""
 
     login: LoginSpec
     """The login node."""

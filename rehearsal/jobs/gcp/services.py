@@ -15,6 +15,7 @@ from rehearsal.jobs.faults import CreateFaults, JobFaults
 from rehearsal.jobs.gcp.cloud_run.service import CloudRun
 from rehearsal.jobs.gcp.functions.topics import TopicFunctions
 from rehearsal.jobs.gcp.log_entries import LogEntries
+from rehearsal.jobs.gcp.login_nodes import LoginNodes
 from rehearsal.jobs.gcp.notebooks import NotebooksApi
 from rehearsal.jobs.gcp.vertex.api import TYPE, CustomJobs
 from rehearsal.jobs.gcp.vertex.failures import INTERNAL
@@ -22,6 +23,8 @@ from rehearsal.jobs.gcp.vertex.quotas import beyond
 from rehearsal.jobs.gcp.vertex.records import FAILED, QUEUED, CustomJob, CustomJobStore
 from rehearsal.jobs.gcp.vertex.runner import CustomJobContext, CustomJobRunner
 from rehearsal.jobs.log_store import LogStore
+from rehearsal.jobs.rows import row
+from rehearsal.slurm.director import DirectorClusters
 from rehearsal.workloads.addresses import Addresses
 
 
@@ -41,7 +44,9 @@ class GoogleServices:
             if not job.over:  # it ran when the previous daemon ended
                 self._store.put(job.entered(FAILED, INTERNAL))
         jobs = CustomJobs(state, self, self._faults)
-        apis = (CloudStorage(state), LogEntries(state, logs), jobs, NotebooksApi(state))
+        self._slurm = DirectorClusters(state, home)
+        logins = LoginNodes(state, self._slurm)
+        apis = (CloudStorage(state), LogEntries(state, logs), jobs, NotebooksApi(state), logins)
         try:
             self._plane = GooglePlane(state, apis, port=service_ports.port(home, "gcp"))
         except OSError as error:
@@ -73,8 +78,11 @@ class GoogleServices:
         return self._plane.metadata_host(machine_identity(email, project, location))
 
     def live(self) -> list[dict[str, Any]]:
-        """Replicas of running jobs, function calls and Cloud Run instances, each as a row of a pod."""
-        replicas = [row for runner in self._running() for row in runner.describe()]
+        """Replicas of jobs, function calls, Cloud Run and nodes of Slurm, each as a row of a pod."""
+        replicas = [found for runner in self._running() for found in runner.describe()]
+        for cluster, node, log in self._slurm.live():
+            known = {"pod": node.name, "ready": True, "address": node.address, "log": str(log)}
+            replicas.append(row("Node", cluster, node.name, "Running", **known))
         return [*replicas, *self._functions.live(), *self._services.live()]
 
     def locate(self, uri: str) -> str | None:
@@ -87,6 +95,7 @@ class GoogleServices:
         for runner in self._running():
             runner.kill()
         self._functions.stop()
+        self._slurm.stop()
         self._plane.stop()
 
     # -- called by the Vertex AI API -------------------------------------------------------------------

@@ -152,7 +152,7 @@ class AwsSlurm:
 
     def _cluster(self, network: AwsNetwork, subnet: pulumi.Input[str]) -> AwsSlurmCluster:
         layout = self._layout
-        size = self._pcs.size or catalog.size_for(layout.nodes, layout.max_jobs)
+        size = self._pcs.size or catalog.size_for(layout.nodes, demanded(layout.max_jobs))
         return AwsSlurmCluster(
             f"{self._spec.name}-cluster",
             {

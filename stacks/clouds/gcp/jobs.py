@@ -206,7 +206,7 @@ class GcpJobs:
 
     def tracking(self, place: GcpJobPlace) -> pulumi.Output[str]:
         """MLflow on Cloud Run, with Cloud SQL; returns its URL."""
-        spec, database, login = self._spec, self._on.database, self._on.login
+        spec, database, login = self._spec, demanded(self._on.database), self._on.login
         wanted = demanded(spec.tracking)
         self._server = GcpJobTracking(
             f"{spec.name}-tracking",

@@ -23,7 +23,7 @@ def tracking_on_gcp(
     opts: pulumi.ResourceOptions,
 ) -> Tracking:
     """MLflow, with Cloud SQL and Secret Manager behind it."""
-    wanted, database = demanded(spec.tracking), on.database
+    wanted, database = demanded(spec.tracking), demanded(on.database)
     server = GcpTracking(
         f"{spec.name}-tracking",
         {

@@ -25,6 +25,7 @@ FILES: dict[Pair, str] = {
     ("medium", "aws"): "Pulumi.dev-aws.yaml",
     ("medium", "gcp"): "Pulumi.dev-gcp.yaml",
     ("large-slurm", "aws"): "Pulumi.large-slurm-aws.yaml",
+    ("large-slurm", "gcp"): "Pulumi.large-slurm-gcp.yaml",
 }
 STACK = "dev"
 

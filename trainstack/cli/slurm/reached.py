@@ -36,7 +36,7 @@ def rehearsed(stack: str) -> dict[str, str]:
     """The environment of commands that reach it. Raises UserError where none runs."""
     from infra.outputs import cluster as outputs  # noqa: PLC0415 - help needs none of them
     from infra.outputs import slurm as slurm_outputs  # noqa: PLC0415
-    from rehearsal.slurm import cluster, pcs  # noqa: PLC0415
+    from rehearsal.slurm import cluster, running  # noqa: PLC0415
     from trainstack.cli.operations.session import not_deployed, open_engine  # noqa: PLC0415
 
     engine, home = open_engine(stack, rehearse=True)
@@ -47,8 +47,8 @@ def rehearsed(stack: str) -> dict[str, str]:
         rule, fix = "is no Slurm system", "Name a stack of the profile large-slurm."
         raise UserError([Problem("stack", stack, rule, fix, code="stack-is-not-slurm")])
     name = slurm_outputs.parse(found).cluster_id
-    if not cluster.answers(pcs.folder(home.home, name)):
+    if not cluster.answers(running.folder(home.home, name)):
         fix = f"Run `trainstack up -s {stack} --rehearse` again, which starts it."
         rule = "its Slurm does not run: it ended with the rehearsal's process"
         raise UserError([Problem("stack", stack, rule, fix, code="slurm-ended")])
-    return {**os.environ, **pcs.environment(home.home, name)}
+    return {**os.environ, **running.environment(home.home, name)}

@@ -1,7 +1,7 @@
 """A deployed Slurm system as fields of `trainstack status`."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from infra.catalog.aws.pcs import GROUP_TAG
 
@@ -22,7 +22,7 @@ def fields(system: "SlurmOutputs", *, rehearsed: bool) -> Iterator[tuple[str, st
         yield "data", place
     for run in system.smoke:
         yield "results", run.result_uri
-    yield "login node", f"group {system.login_group_id}, reached by Session Manager alone"
+    yield "login node", f"{system.login_group_id}, reached by {_WAYS[system.cloud][0]} alone"
     if rehearsed:
         yield "", "a rehearsal has no machine to open; its commands run where the emulated service runs"
     else:
@@ -31,6 +31,11 @@ def fields(system: "SlurmOutputs", *, rehearsed: bool) -> Iterator[tuple[str, st
 
 def login_command(system: "SlurmOutputs") -> str:
     """A shell command that opens a session on the login node, for a caller with rights to do so."""
+    _, command = _WAYS[system.cloud]
+    return command(system)
+
+
+def _by_session_manager(system: "SlurmOutputs") -> str:
     which = f"Name=tag:{GROUP_TAG},Values={system.login_group_id}"
     running = "Name=instance-state-name,Values=running"
     found = (
@@ -38,6 +43,15 @@ def login_command(system: "SlurmOutputs") -> str:
         "--query 'Reservations[].Instances[].InstanceId' --output text"
     )
     return f'aws ssm start-session --region {system.region} --target "$({found})"'
+
+
+def _by_iap(system: "SlurmOutputs") -> str:
+    _, project, _, zone, _, name = system.login_group_id.split("/")
+    return f"gcloud compute ssh {name} --project {project} --zone {zone} --tunnel-through-iap"
+
+
+# Way to the login node, and the command for it.
+_WAYS: Final = {"aws": ("Session Manager", _by_session_manager), "gcp": ("Identity-Aware Proxy", _by_iap)}
 
 
 def _partition(one: "PartitionOutputs") -> str:

@@ -19,8 +19,10 @@ from infra.stackspec.rules.cluster import (
     unknown_pool_problems,
 )
 from infra.stackspec.rules.gcp.gpu_networks import shared_networks
+from infra.stackspec.rules.parts import missing_problem
 from infra.stackspec.sharing import MigSpec, counted
 from infra.stackspec.stack import StackSpec
+from infra.stackspec.unions import describe
 
 Rule = Callable[[StackSpec, GcpSpec], Iterator[Problem]]
 ClusterRule = Callable[[StackSpec, ClusterLayout, GcpSpec], Iterator[Problem]]
@@ -33,8 +35,11 @@ def region(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
 
 def database_tier(spec: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
     """The database tier is offered; with a cluster, as many jobs write to it, it has dedicated cores."""
-    shared = not spec.layout.has_cluster
-    yield from database.tier_problems("on.database.tier", cloud.database.tier, shared=shared)
+    if cloud.database is None:
+        yield missing_problem("on.database", describe(GcpSpec, "database"))
+    else:
+        shared = not spec.layout.has_cluster
+        yield from database.tier_problems("on.database.tier", cloud.database.tier, shared=shared)
 
 
 def administrators(_: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:

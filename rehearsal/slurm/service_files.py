@@ -1,6 +1,7 @@
-"""Files of Slurm as AWS PCS would write them, from the resources of a stack (pure).
+"""Files of Slurm as a managed service would write them, from the resources of a stack (pure).
 
-Nodes are called `<group>-1` and so on, as in the service's tutorial. Settings of users are taken as they are;
+Nodes are called `<group>-1` and so on, as in the tutorial of AWS PCS; names in Cluster Director are
+unknown. Settings of users are taken as they are;
 the rest are the service's own, of which only those are public that its documentation names.
 """
 
@@ -13,7 +14,7 @@ from rehearsal.slurm.local_files import one_of
 
 @dataclass(frozen=True)
 class SlurmGroup:
-    """A compute node group."""
+    """Nodes of one machine type."""
 
     id: str
     name: str
@@ -29,7 +30,7 @@ class SlurmGroup:
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue with the ids of its groups."""
+    """A partition with the ids of its groups."""
 
     name: str
     groups: tuple[str, ...]
@@ -37,8 +38,8 @@ class Queue:
 
 
 @dataclass(frozen=True)
-class PcsSystem:
-    """A cluster with its groups and queues."""
+class ServiceSystem:
+    """A cluster with its groups and partitions."""
 
     name: str
     settings: Mapping[str, str]
@@ -57,10 +58,10 @@ _OWN = {
     "ReturnToService": "2",
 }
 """The service's own settings, as far as a job notices them."""
-_HIDDEN = "pcs-none"
+_HIDDEN = "hidden-none"
 
 
-def files(system: PcsSystem, folder: str) -> dict[str, str]:
+def files(system: ServiceSystem, folder: str) -> dict[str, str]:
     """Texts by file name for `folder`."""
     rows = {"ClusterName": system.name, "SlurmctldHost": "slurmctld", **_OWN, **system.settings}
     lines = [f"{key}={_placed(value, system, folder)}" for key, value in rows.items()]
@@ -97,6 +98,6 @@ def _node(one: SlurmGroup) -> str:
     return f"NodeName={one.hosts} CPUs={found.cpus}{gres} {more} State=UNKNOWN"
 
 
-def _placed(value: str, system: PcsSystem, folder: str) -> str:
+def _placed(value: str, system: ServiceSystem, folder: str) -> str:
     """The path of a script of the nodes in `folder`."""
     return f"{folder}/{one_of(value)}" if value in system.scripts else value

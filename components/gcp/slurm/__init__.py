@@ -1,0 +1,1 @@
+"""Slurm on Google Cloud by Cluster Director: the cluster with its nodes, and its accounts."""
