@@ -175,7 +175,7 @@ def test_the_slurm_of_a_deleted_cluster_ends(pcs: Pcs, tmp_path: Path) -> None:
     node = SimpleNamespace(name="p4d-1", address="127.0.1.1")
     slurm: Any = SimpleNamespace(nodes=[node], folder=tmp_path / "none", stop=lambda: ended.append(cluster))
     system: Any = None
-    clusters._running[cluster] = system, slurm
+    clusters._clusters._running[cluster] = system, slurm
     assert [node.name for _, node, _ in clusters.live()] == ["p4d-1"] and ended == []
     pcs.delete("Cluster")
     assert clusters.live() == [] and ended == [cluster]
