@@ -11,8 +11,8 @@ import socket
 from pathlib import Path
 from typing import Literal
 
+from rehearsal import gcloud
 from rehearsal.isolation import OPERATOR_KEY
-from rehearsal.slurm import gcloud
 
 Cloud = Literal["aws", "gcp"]
 # Path at which the user's login gets its tokens.

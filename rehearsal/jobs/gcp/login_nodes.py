@@ -14,8 +14,8 @@ from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane.gcp.http import Answer, ApiCall, Method
 from rehearsal.dataplane.gcp.iam_bindings import allowed_in_project
+from rehearsal.gcloud import PATH
 from rehearsal.slurm.director import DirectorClusters
-from rehearsal.slurm.gcloud import PATH
 
 _TUNNEL: Final = ("iap.tunnelInstances.accessViaIAP", "compute.instances.osAdminLogin")
 _NO_CONNECTION: Final = 255
