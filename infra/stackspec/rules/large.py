@@ -64,6 +64,9 @@ def full_names(_: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
             continue
         for at, pool in enumerate(one.pools):
             full, path = cluster_pool(one.name, pool.name), f"{_CLUSTERS}[{index}].pools[{at}].name"
+            if pool.name in (other.name for other in one.pools[:at]):
+                rule = "two pools of this cluster have this name"
+                yield Problem(path, pool.name, rule, "Name each pool differently.", code="pool-named-twice")
             if seen.setdefault(full, one.name) != one.name:
                 rule = f"its full name {full} is that of a pool of cluster {seen[full]}"
                 yield Problem(path, pool.name, rule, "Rename the pool.", code="pool-named-as-another")

@@ -131,6 +131,12 @@ def test_two_clusters_of_one_name_are_refused(large: Values) -> None:
     assert ("layout.clusters[1].name", "cluster-named-twice") in refused(large)
 
 
+def test_two_pools_of_one_name_in_one_cluster_are_refused(large: Values) -> None:
+    pools = layout(large)["clusters"][1]["pools"]
+    pools.append(dict(pools[0]))
+    assert (f"layout.clusters[1].pools[{len(pools) - 1}].name", "pool-named-twice") in refused(large)
+
+
 def test_names_that_are_too_long_for_what_is_named_after_them_are_refused(large: Values) -> None:
     layout(large)["clusters"][0]["name"] = "n" * 29
     assert refused(large) == {

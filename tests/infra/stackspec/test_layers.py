@@ -72,7 +72,7 @@ def _line(key: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if line.strip().startswith(f"{key}:"))
 
 
-@pytest.mark.parametrize(("profile", "cloud"), [("large-slurm", "gcp"), ("large", "existing")])
+@pytest.mark.parametrize(("profile", "cloud"), [("large-slurm", "existing"), ("large", "existing")])
 def test_a_pair_that_does_not_exist_names_those_that_do(values: Values, profile: str, cloud: str) -> None:
     values["profile"], values["cloud"] = profile, cloud
     (problem,) = problems(values)
