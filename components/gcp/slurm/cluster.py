@@ -5,6 +5,7 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
+from pulumi_gcp import hypercomputecluster as director_api
 
 from components.base import Component, Options
 from components.gcp.network.firewall import logins_in
@@ -19,6 +20,7 @@ id trainstack > /dev/null 2>&1 ||
   useradd --system --uid 61000 --home-dir /home/trainstack --no-create-home trainstack
 """
 """Startup script of every node: the user of validations, with the same number everywhere."""
+_Storage = director_api.ClusterStorageResourceConfigArgsDict
 
 
 class NodesetArgs(TypedDict):
@@ -106,7 +108,6 @@ class GcpSlurmCluster(Component):
             ),
             logins_in(self, name, network=args["network_id"]),
         ]
-        mounts = [{"id": key, "local_mount": path} for key, path, _ in _storage(args)]
         cluster = gcp.hypercomputecluster.Cluster(
             name,
             cluster_id=args["cluster_id"],
@@ -127,43 +128,7 @@ class GcpSlurmCluster(Component):
             compute_resources=[
                 {"id": one["name"], "config": _instances(one, args["zone"])} for one in args["nodesets"]
             ],
-            orchestrator={
-                "slurm": {
-                    "login_nodes": {
-                        "count": "1",
-                        "zone": args["zone"],
-                        "machine_type": args["login_machine"],
-                        "boot_disk": _disk(args, "pd-balanced", args["login_disk_gib"]),
-                        "enable_os_login": True,
-                        "enable_public_ips": False,
-                        "labels": {**args["labels"], **args["login_labels"]},
-                        "startup_script": _USER,
-                        "storage_configs": mounts,
-                    },
-                    "node_sets": [
-                        {
-                            "id": one["name"],
-                            "compute_id": one["name"],
-                            "static_node_count": str(one["min_nodes"]),
-                            "max_dynamic_node_count": str(one["max_nodes"] - one["min_nodes"]),
-                            "compute_instance": {
-                                "boot_disk": _disk(args, one["disk_type"], one["disk_gib"]),
-                                "labels": args["labels"],
-                                "startup_script": _USER,
-                            },
-                            "storage_configs": mounts,
-                        }
-                        for one in args["nodesets"]
-                    ],
-                    "partitions": [
-                        {"id": one["name"], "node_set_ids": [one["name"]]} for one in args["nodesets"]
-                    ],
-                    # Required if and only if there is more than one partition.
-                    "default_partition": args["default_partition"] if len(args["nodesets"]) > 1 else None,
-                    "prolog_bash_scripts": [args["check"]],
-                    "epilog_bash_scripts": [args["check"]],
-                }
-            },
+            orchestrator={"slurm": _slurm(args)},
             opts=self.child(pulumi.ResourceOptions(depends_on=rules)),
         )
         self.cluster_name = cluster.name
@@ -171,14 +136,54 @@ class GcpSlurmCluster(Component):
         self.register_declared()
 
 
+def _slurm(args: GcpSlurmClusterArgs) -> director_api.ClusterOrchestratorSlurmArgsDict:
+    """The settings of Slurm."""
+    mounts: list[director_api.ClusterOrchestratorSlurmNodeSetStorageConfigArgsDict] = [
+        {"id": key, "local_mount": path} for key, path, _ in _storage(args)
+    ]
+    return {
+        "login_nodes": {
+            "count": "1",
+            "zone": args["zone"],
+            "machine_type": args["login_machine"],
+            "boot_disk": _disk(args, "pd-balanced", args["login_disk_gib"]),
+            "enable_os_login": True,
+            "enable_public_ips": False,
+            "labels": {**args["labels"], **args["login_labels"]},
+            "startup_script": _USER,
+            "storage_configs": mounts,
+        },
+        "node_sets": [
+            {
+                "id": one["name"],
+                "compute_id": one["name"],
+                "static_node_count": str(one["min_nodes"]),
+                "max_dynamic_node_count": str(one["max_nodes"] - one["min_nodes"]),
+                "compute_instance": {
+                    "boot_disk": _disk(args, one["disk_type"], one["disk_gib"]),
+                    "labels": args["labels"],
+                    "startup_script": _USER,
+                },
+                "storage_configs": mounts,
+            }
+            for one in args["nodesets"]
+        ],
+        "partitions": [{"id": one["name"], "node_set_ids": [one["name"]]} for one in args["nodesets"]],
+        # Required if and only if there is more than one partition.
+        "default_partition": args["default_partition"] if len(args["nodesets"]) > 1 else None,
+        "prolog_bash_scripts": [args["check"]],
+        "epilog_bash_scripts": [args["check"]],
+    }
+
+
 def _first_login(found: Any) -> str:
     instances = found.slurm.login_nodes.instances or ()
     return str(instances[0].instance) if instances else ""
 
 
-def _storage(args: GcpSlurmClusterArgs) -> list[tuple[str, str, dict[str, Any]]]:
+def _storage(args: GcpSlurmClusterArgs) -> list[tuple[str, str, _Storage]]:
     """Id, folder and configuration of each file system."""
-    found: list[tuple[str, str, dict[str, Any]]] = []
+    found: list[tuple[str, str, _Storage]] = []
     if "homes" in args:
         found.append((_HOMES, HOME, {"existing_filestore": {"filestore": args["homes"]}}))
     if "lustre" in args:
@@ -186,20 +191,24 @@ def _storage(args: GcpSlurmClusterArgs) -> list[tuple[str, str, dict[str, Any]]]
     return found
 
 
-def _instances(one: NodesetArgs, zone: str) -> dict[str, Any]:
-    plain = {"machine_type": one["machine"], "zone": zone}
+def _instances(one: NodesetArgs, zone: str) -> director_api.ClusterComputeResourceConfigArgsDict:
+    machine = one["machine"]
     match one["purchase"]:
         case "on_demand":
-            return {"new_on_demand_instances": plain}
+            return {"new_on_demand_instances": {"machine_type": machine, "zone": zone}}
         case "spot":
-            return {"new_spot_instances": plain}
+            return {"new_spot_instances": {"machine_type": machine, "zone": zone}}
         case "flex_start":
             longest = f"{director.limits['flex_start_s']}s"
-            return {"new_flex_start_instances": {**plain, "max_duration": longest}}
+            return {
+                "new_flex_start_instances": {"machine_type": machine, "zone": zone, "max_duration": longest}
+            }
         case "reserved" | "block":
             return {"new_reserved_instances": {"reservation": reservation_name(one["reservation"], zone)}}
 
 
-def _disk(args: GcpSlurmClusterArgs, kind: str, gib: int) -> dict[str, str]:
+def _disk(
+    args: GcpSlurmClusterArgs, kind: str, gib: int
+) -> director_api.ClusterOrchestratorSlurmLoginNodesBootDiskArgsDict:
     path = f"projects/{args['project']}/zones/{args['zone']}/diskTypes/{kind}"
     return {"type": path, "size_gb": str(gib)}

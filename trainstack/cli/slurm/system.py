@@ -1,7 +1,7 @@
 """A deployed Slurm system as fields of `trainstack status`."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from infra.catalog.aws.pcs import GROUP_TAG
 
@@ -22,7 +22,7 @@ def fields(system: "SlurmOutputs", *, rehearsed: bool) -> Iterator[tuple[str, st
         yield "data", place
     for run in system.smoke:
         yield "results", run.result_uri
-    yield "login node", f"{system.login_group_id}, reached by {_WAYS[system.cloud][0]} alone"
+    yield "login node", f"{system.login_group_id}, reached by {_way(system)} alone"
     if rehearsed:
         yield "", "a rehearsal has no machine to open; its commands run where the emulated service runs"
     else:
@@ -31,8 +31,16 @@ def fields(system: "SlurmOutputs", *, rehearsed: bool) -> Iterator[tuple[str, st
 
 def login_command(system: "SlurmOutputs") -> str:
     """A shell command that opens a session on the login node, for a caller with rights to do so."""
-    _, command = _WAYS[system.cloud]
-    return command(system)
+    return _by_iap(system) if _is_an_instance(system) else _by_session_manager(system)
+
+
+def _way(system: "SlurmOutputs") -> str:
+    return "Identity-Aware Proxy" if _is_an_instance(system) else "Session Manager"
+
+
+def _is_an_instance(system: "SlurmOutputs") -> bool:
+    """Whether the login node is one known machine of a project, not a group of machines."""
+    return system.login_group_id.startswith("projects/")
 
 
 def _by_session_manager(system: "SlurmOutputs") -> str:
@@ -48,10 +56,6 @@ def _by_session_manager(system: "SlurmOutputs") -> str:
 def _by_iap(system: "SlurmOutputs") -> str:
     _, project, _, zone, _, name = system.login_group_id.split("/")
     return f"gcloud compute ssh {name} --project {project} --zone {zone} --tunnel-through-iap"
-
-
-# Way to the login node, and the command for it.
-_WAYS: Final = {"aws": ("Session Manager", _by_session_manager), "gcp": ("Identity-Aware Proxy", _by_iap)}
 
 
 def _partition(one: "PartitionOutputs") -> str:
