@@ -39,7 +39,7 @@ def _way(system: "SlurmOutputs") -> str:
 
 
 def _is_an_instance(system: "SlurmOutputs") -> bool:
-    """Whether the login node is one known machine of a project, not a group of machines."""
+    """The login node is one known machine of a project, not a group of machines."""
     return system.login_group_id.startswith("projects/")
 
 
