@@ -16,7 +16,7 @@ from typing import Any
 from pulumi import dynamic
 
 from components.jobs.services import SERVICES
-from components.jobs.waiting import REAL, Clock, JobError, stop, wait, why_not_completed
+from components.jobs.waiting import REAL, Clock, JobError, wait, why_not_completed
 from infra.errors import UserError
 from infra.jobs.service import JobService, JobState, LostError, ServiceJob
 from infra.launchers import bundle, runplan
@@ -65,7 +65,10 @@ class GateClosedError(Exception):
 
 
 class JobGateProvider(dynamic.ResourceProvider):
-    """Runs the validation when the resource is created, and not again while `INPUTS` stay the same."""
+    """Runs the validation when the resource is created, and not again while `INPUTS` stay the same.
+
+    A deletion asks no service: the creation ended with the job, and the service may be gone by then.
+    """
 
     # Nothing of it is a secret.
     serialize_as_secret_always = False
@@ -80,11 +83,6 @@ class JobGateProvider(dynamic.ResourceProvider):
         with _one_sentence("the validation did not run to its end"):
             found = validated(props, _service(props))
         return dynamic.CreateResult(found["job"], {**props, **found})
-
-    def delete(self, _id: str, _props: dict[str, Any]) -> None:
-        """Stop the job if it is running; its results stay in the bucket."""
-        with _one_sentence(f"job {_id} was not ended"):
-            stop(_service(_props), _id)
 
 
 @contextmanager

@@ -150,3 +150,7 @@ def test_every_input_that_changes_validates_again(name: str) -> None:
     changed = provider.diff(NAME, before, {**props(), name: "another"})
     assert (changed.changes, changed.replaces) == (True, [name])
     assert stem({**props(), name: "another"}) != stem(props())
+
+
+def test_a_deletion_asks_no_service_which_may_be_gone() -> None:
+    JobGateProvider().delete(NAME, props(service="deleted"))

@@ -73,7 +73,6 @@ def test_a_member_of_another_condition_is_another(google: Driver) -> None:
 @pytest.mark.parametrize(
     ("token", "inputs"),
     [
-        ("projects/service:Service", {"project": "research", "service": "compute.googleapis.com"}),
         ("projects/iAMMember:IAMMember", {"project": "research", "role": VIEWER, "member": A}),
         ("projects/iAMBinding:IAMBinding", {"project": "research", "role": VIEWER, "members": [A]}),
     ],
