@@ -14,6 +14,7 @@ import hashlib
 import hmac
 import json
 import os
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
@@ -227,5 +228,9 @@ def _read(place: str, headers: Mapping[str, str], body: bytes | None = None) -> 
     request = urllib.request.Request(place, body, dict(headers))  # noqa: S310
     # Services of the machine itself and of the cloud, which the policy of the namespace lets out: no proxy.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=_TIMEOUT_S) as response:
-        return str(response.read().decode())
+    try:
+        with opener.open(request, timeout=_TIMEOUT_S) as response:
+            return str(response.read().decode())
+    except urllib.error.HTTPError as error:
+        why = error.read().decode(errors="replace")[:200]
+        raise OSError(f"{urllib.parse.urlsplit(place).netloc}: {error.code} {why}") from error

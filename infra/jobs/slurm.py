@@ -61,11 +61,12 @@ def submission(plan: RunPlan, fetch: str) -> str:
 def report(name: str, take: str) -> str:
     """The script that reports a job as one line; `take` runs before it once the job has a `$result`."""
     quoted = shlex.quote(name)
+    # A member may give a job the name of the validation.
     columns = "JobIDRaw,State,ElapsedRaw,NNodes,Submit,Partition,Reason"
     return f"""{HEAD}result=$work/{quoted}/results/{quoted}/result.json
-row=$(squeue -h --name {quoted} -o '%i|%T|0|%D|%V|%P|%r' | tail -n 1)
+row=$(squeue -h -u "$user" --name {quoted} -o '%i|%T|0|%D|%V|%P|%r' | tail -n 1)
 if [ -z "$row" ]; then
-  row=$(sacct -nXP -S now-3days -E now --name {quoted} -o {columns} | tail -n 1)
+  row=$(sacct -nXP -u "$user" -S now-3days -E now --name {quoted} -o {columns} | tail -n 1)
   if [ -n "$row" ] && [ -f "$result" ] && [ ! -L "$result" ]; then
     {take}
   fi

@@ -1,7 +1,6 @@
 """Cluster Director: machine series, ids, the version of Slurm, settings that its resource does not have.
 
-No source states how many nodesets, partitions or clusters a project may have, or what the service costs
-beside its machines, storage and network: they are unknown here.
+No source states how many nodesets, partitions or clusters a project may have: it is unknown here.
 """
 
 import re

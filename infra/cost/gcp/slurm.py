@@ -25,12 +25,11 @@ _LOGIN: Final = always(1)
 
 
 def one_system(spec: StackSpec, layout: SlurmLayout, cloud: GcpSpec) -> CostEstimate:
-    """Price a stack. A fee of Cluster Director has no source, and is listed without a price."""
+    """Price a stack. Cluster Director itself has no charge (its documentation, "Pricing", read 2026-11-30)."""
     region = spec.region
     parts = (
         pool_items(region, layout.pools),
         _login(region, layout),
-        [CostItem("Cluster Director (controller and accounting)", None, None, None)],
         [nat_item(region, layout.pools, _LOGIN)],
         file_system_items(spec, cloud),
         checkpoint_items(spec, busy_share(layout), tariff_of(region), (STANDARD, COOL, COLD)),

@@ -7,7 +7,6 @@ a real project: scripts are run by a real Slurm.
 import base64
 import shlex
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from infra.jobs import slurm
 from infra.jobs.gcp.login_node import LoginNode
@@ -61,7 +60,8 @@ class DirectorService:
         for line in output.splitlines():
             words = line.split()
             if len(words) == 3 and words[0] == _RESULT:
-                if urlsplit(words[1]).scheme != "gs":
+                # The login node must not choose what the caller's credentials write to.
+                if not words[1].startswith(f"gs://{self._stack}-"):
                     raise LostError(f"the login node names {words[1]} as the folder of results")
                 self.keep(f"{words[1]}/{name}/result.json", base64.b64decode(words[2]))
         return slurm.described(name, self._stack, output)

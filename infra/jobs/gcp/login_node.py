@@ -37,6 +37,8 @@ class LoginNode:
         """
         name, zone = self._found()
         command = ["compute", "ssh", name, "--zone", zone, "--tunnel-through-iap", "--quiet"]
+        # Keys stay in the profile of OS Login, whose size is limited (cluster-toolkit#3363).
+        command += ["--ssh-key-expire-after", "1h"]
         done = self._gcloud([*command, "--command", "sudo bash -s"], script)
         if done.returncode == _NO_CONNECTION:
             raise LostError(f"no connection to the login node: {_last(done.stderr)}")
@@ -53,7 +55,8 @@ class LoginNode:
     def _found(self) -> tuple[str, str]:
         if self._place is None:
             labels = gcp_labels({**lasting_tags(self._stack), LOGIN_TAG[0]: LOGIN_TAG[1]})
-            chosen = " AND ".join(f"labels.{key}={value}" for key, value in labels.items())
+            terms = [*(f"labels.{key}={value}" for key, value in labels.items()), "status=RUNNING"]
+            chosen = " AND ".join(terms)
             done = self._gcloud(
                 ["compute", "instances", "list", "--filter", chosen, "--format", "json(name,zone)"], ""
             )
@@ -61,7 +64,12 @@ class LoginNode:
                 raise LostError(f"gcloud cannot list instances: {_last(done.stderr)}")
             found = json.loads(done.stdout or "[]")
             if not found:
-                raise LostError("the login node does not exist yet")
+                raise LostError("the login node does not run yet")
+            if len(found) > 1:
+                # A script for root goes there, and its output is believed.
+                names = ", ".join(str(one["name"]) for one in found)
+                rule, fix = "have the labels of the login node", "Remove them from all but that machine."
+                raise UserError([Problem("login node", names, rule, fix, code="login-node-twice")])
             self._place = str(found[0]["name"]), str(found[0]["zone"]).rpartition("/")[2]
         return self._place
 
@@ -80,4 +88,6 @@ class LoginNode:
 
 
 def _last(text: str) -> str:
-    return (text.strip().splitlines() or ["no reason given"])[-1]
+    """The last line before the advice of gcloud, which says no reason itself."""
+    lines = text.partition("Recommendation:")[0].strip().splitlines()
+    return (lines or ["no reason given"])[-1]

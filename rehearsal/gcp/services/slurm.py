@@ -32,7 +32,22 @@ def _updated(site: Site, record: Record, new: Properties) -> Properties:
                     f"{kind}[{index}].config",
                     "Give the changed resource another id.",
                 )
+    _refuse_disks(record.inputs, new)
     return _described(site, new)
+
+
+def _refuse_disks(old: Properties, new: Properties) -> None:
+    """Refuse another boot disk of a nodeset that stays."""
+
+    def disks(inputs: Properties) -> Mapping[Any, Any]:
+        sets = items(block(inputs.get("orchestrator"), "slurm").get("nodeSets"))
+        return {one.get("id"): block(one, "computeInstance").get("bootDisk") for one in sets}
+
+    before = disks(old)
+    for name, disk in disks(new).items():
+        if name in before and before[name] != disk:
+            text, path = f"nodeSets[{name}].bootDisk is immutable", "orchestrator.slurm.nodeSets"
+            raise refuse("invalidArgument", text, path, "Give the changed nodeset another id.")
 
 
 def _described(site: Site, inputs: Properties) -> Properties:

@@ -54,9 +54,8 @@ class LoginNodes:
         return None
 
     def _listed(self, project: str, wanted: str) -> list[dict[str, str]]:
-        labels = dict(
-            term.removeprefix("labels.").split("=", 1) for term in wanted.split(" AND ") if "=" in term
-        )
+        terms = (term for term in wanted.split(" AND ") if term.startswith("labels."))
+        labels = dict(term.removeprefix("labels.").split("=", 1) for term in terms)
         return [
             {"name": name, "zone": f"https://www.googleapis.com/compute/v1/projects/{project}/zones/{zone}"}
             for one in self._clusters.records()

@@ -35,17 +35,18 @@ def test_a_result_in_the_output_is_kept_in_the_bucket(gcloud: Path, monkeypatch:
     kept: dict[str, bytes] = {}
     monkeypatch.setattr(DirectorService, "keep", lambda _, uri, content: kept.update({uri: content}))
     result = base64.b64encode(b"{}").decode()
-    (gcloud / "output").write_text(f"result gs://checkpoints/smoke {result}\n{ROW}\n")
+    (gcloud / "output").write_text(f"result gs://dev-checkpoints/smoke {result}\n{ROW}\n")
     job = DirectorService("lab", "dev").job("smoke-1")
     assert job is not None and job.state is JobState.COMPLETED
-    assert kept == {"gs://checkpoints/smoke/smoke-1/result.json": b"{}"}
+    assert kept == {"gs://dev-checkpoints/smoke/smoke-1/result.json": b"{}"}
     words = (gcloud / "words").read_text()
     assert "--zone us-central1-a --tunnel-through-iap" in words and "--project lab" in words
 
 
-def test_a_result_of_another_store_is_refused(gcloud: Path) -> None:
-    (gcloud / "output").write_text(f"result https://example.com e30=\n{ROW}\n")
-    with pytest.raises(LostError, match=r"https://example\.com"):
+@pytest.mark.parametrize("place", ["https://example.com", "gs://payroll/smoke"])
+def test_a_result_of_another_store_is_refused(gcloud: Path, place: str) -> None:
+    (gcloud / "output").write_text(f"result {place} e30=\n{ROW}\n")
+    with pytest.raises(LostError, match=place):
         DirectorService("lab", "dev").job("smoke-1")
 
 
@@ -60,6 +61,14 @@ def test_a_login_node_that_does_not_exist_is_awaited(gcloud: Path) -> None:
     (gcloud / "listed").write_text("[]")
     with pytest.raises(LostError):
         DirectorService("lab", "dev").stop("smoke-1")
+
+
+def test_two_machines_with_the_labels_are_refused(gcloud: Path) -> None:
+    """Whoever may label a machine of the project would otherwise get the script."""
+    (gcloud / "listed").write_text(json.dumps([*json.loads(LISTED), {"name": "mine", "zone": "https://x/z"}]))
+    with pytest.raises(UserError) as caught:
+        DirectorService("lab", "dev").stop("smoke-1")
+    assert [one.code for one in caught.value.problems] == ["login-node-twice"]
 
 
 def test_without_gcloud_the_error_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
