@@ -1,7 +1,7 @@
 """Names that Slurm accepts for partitions, nodes, accounts and QOS."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from infra.errors import Problem
@@ -58,3 +58,11 @@ def account_problems(path: str, team: str) -> Iterator[Problem]:
     if name in _RESERVED:
         rule = f"its account would be {name}, a name with a meaning of its own in Slurm"
         yield Problem(path, team, rule, "Rename the team.", code="slurm-name-reserved")
+
+
+def quota_problems(path: str, gpus: Mapping[str, int]) -> Iterator[Problem]:
+    """A team has GPUs in some partition; `path` is that of its `gpus`."""
+    if not any(gpus.values()):
+        rule = "has a quota in no pool, so its jobs would always be the first to be preempted"
+        fix = "Give it GPUs in a pool, or remove the team."
+        yield Problem(path, dict(gpus), rule, fix, code="slurm-team-without-quota")

@@ -139,10 +139,8 @@ def _team_problems(spec: StackSpec, pools: Sequence[PoolSpec]) -> Iterator[Probl
         invalid = [*names.account_problems(f"{path}.name", team.name)]
         yield from invalid
         limited = spec.on.slurm_limits or not isinstance(spec.layout, SlurmLayout)
-        if limited and not any(team.gpus.values()):
-            rule = "has a quota in no pool, so its jobs would always be the first to be preempted"
-            fix = "Give it GPUs in a pool, or remove the team."
-            yield Problem(f"{path}.gpus", dict(team.gpus), rule, fix, code="slurm-team-without-quota")
+        if limited:
+            yield from names.quota_problems(f"{path}.gpus", team.gpus)
         if team.monthly_usd is not None and team.over_budget == "stop":
             yield from _price_problems(spec, pools, path, team)
         if invalid:

@@ -12,6 +12,7 @@ from infra.places import PROGRAM
 from infra.stackspec import StackSpec
 from infra.stackspec.document import read
 from infra.stackspec.load import stacks
+from infra.stackspec.slurm.layout import SlurmLayout
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,19 @@ def siblings(folder: Path) -> Iterator[Path]:
 
 
 def _where(spec: StackSpec) -> tuple[str, str] | None:
-    """The cloud, and the account or project; None for a cloud without one."""
+    """The cloud, and the account or project; None for a cloud without one, and for Slurm."""
+    if isinstance(spec.layout, SlurmLayout):
+        return None
     name = getattr(spec.on, "account_id", None) or getattr(spec.on, "project", None)
     return (spec.cloud, str(name)) if name else None
 
 
 def _unsupported(spec: StackSpec) -> NoReturn:
+    if isinstance(spec.layout, SlurmLayout):
+        rule = "the rights of its deployer are not known here yet"
+        fix = "Leave it out with -s, and make its deployer by hand: docs/how-to/slurm."
+        profile = spec.layout.profile
+        raise UserError([Problem("trainstack:profile", profile, rule, fix, code="bootstrap-not-supported")])
     fix = "Use aws or gcp."
     rule = "has no account of its own to set up"
     raise UserError([Problem("trainstack:cloud", spec.cloud, rule, fix, code="bootstrap-not-supported")])

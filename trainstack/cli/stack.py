@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from infra.errors import Problem, UserError
-from infra.places import CHECKOUT, STACKS, located
+from infra.places import CHECKOUT, PROGRAM, STACK_FILES, STACKS, located
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
 from trainstack import extras
 from trainstack.cli.output import (
@@ -38,7 +38,18 @@ def _chosen(context: typer.Context, parameter: typer.CallbackParam, given: str) 
     if context.params.get("project") is not None:
         return given
     source = context.get_parameter_source(str(parameter.name))
-    return _only() if source is not None and source.name == "DEFAULT" else given
+    if source is not None and source.name == "DEFAULT":
+        return _only()
+    _note_unread(given)
+    return given
+
+
+def _note_unread(stack: str) -> None:
+    """Say that a stack file of this folder is not read, because the folder is no client's."""
+    here = Path(f"Pulumi.{stack}.yaml").absolute()
+    if STACK_FILES is not None and here.parent != STACK_FILES and here.is_file():
+        why = f"a folder of stacks has a Pulumi.yaml with `main: {PROGRAM}`"
+        typer.echo(f"note: {here} is not read, but the one in {STACK_FILES}: {why}", err=True)
 
 
 Stack = Annotated[
@@ -314,7 +325,13 @@ def cost(stack: Stack = "", form: FormatOption = Format.TEXT) -> None:
 
     loaded = stackspec.load_typed(stack)
     print_warnings(loaded.broken)
-    print_cost(loaded.spec, as_json=form is Format.JSON)
+    try:
+        print_cost(loaded.spec, as_json=form is Format.JSON)
+    except (AssertionError, TypeError, ValueError, KeyError):
+        if not loaded.broken:
+            raise
+        # What the spec lacks or contradicts leaves no price.
+        raise UserError(loaded.broken) from None
 
 
 AnyStack = Annotated[

@@ -26,9 +26,10 @@ class Preflight:
 
 def unsupported(spec: StackSpec) -> UserError:
     """The error for a stack whose layout has no checks."""
-    fix = "Use aws or gcp, and the profile small, small-cluster or medium."
-    rule = "no checks exist for it"
-    return UserError([Problem("trainstack:cloud", spec.cloud, rule, fix, code="preflight-not-supported")])
+    rule = "preflight has no checks for it yet"
+    fix = "Check quotas and the rights of the deployer by hand: docs/how-to/slurm has what a stack takes."
+    profile = spec.layout.profile
+    return UserError([Problem("trainstack:profile", profile, rule, fix, code="preflight-not-supported")])
 
 
 def require_ready(preflight: Preflight) -> None:

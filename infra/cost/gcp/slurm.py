@@ -25,7 +25,7 @@ _LOGIN: Final = always(1)
 
 
 def one_system(spec: StackSpec, layout: SlurmLayout, cloud: GcpSpec) -> CostEstimate:
-    """Price a stack. Cluster Director itself has no charge (its documentation, "Pricing", read 2026-11-30)."""
+    """Price a stack. Cluster Director itself has no charge (its documentation, "Pricing", 2026-11-30)."""
     region = spec.region
     parts = (
         pool_items(region, layout.pools),

@@ -69,7 +69,12 @@ def unsupported(spec: StackSpec, layout: SlurmLayout) -> Iterator[Problem]:
 
 
 def quotas(spec: StackSpec, layout: SlurmLayout) -> Iterator[Problem]:
-    """Guarantees do not exceed the GPUs of a partition; the gate waits in the queue and needs none free."""
+    """Each team has a guarantee, and guarantees do not exceed the GPUs of a partition.
+
+    The gate waits in the queue and needs none free.
+    """
+    for index, team in enumerate(spec.teams):
+        yield from names.quota_problems(f"teams[{index}].gpus", team.gpus)
     for index, pool in enumerate(layout.pools):
         known = facts.instance_types.get(pool.machine)
         yield from guarantee_problems(

@@ -64,7 +64,7 @@ def test_a_login_node_that_does_not_exist_is_awaited(gcloud: Path) -> None:
 
 
 def test_two_machines_with_the_labels_are_refused(gcloud: Path) -> None:
-    """Whoever may label a machine of the project would otherwise get the script."""
+    """A user who may label a machine of the project would otherwise get the script."""
     (gcloud / "listed").write_text(json.dumps([*json.loads(LISTED), {"name": "mine", "zone": "https://x/z"}]))
     with pytest.raises(UserError) as caught:
         DirectorService("lab", "dev").stop("smoke-1")

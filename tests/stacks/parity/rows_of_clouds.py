@@ -26,6 +26,7 @@ _APART = {
 }
 _OF_A100 = {"layout.pools.1.machine": "p4d.24xlarge", "layout.pools.1.zones": ["us-east-1b"]}
 _PCS = {"image_id": "ami-0123456789abcdef0"}
+_DIRECTOR = {"cluster_id": "research"}
 
 GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "currency": {"gcp": {"on.billing_currency": {"code": "EUR", "per_usd": 0.5}}},
@@ -200,6 +201,15 @@ AWS: dict[str, Outcome] = dict(
 _CLIENT = {"client_id": "1-a.apps.googleusercontent.com", "client_secret": "projects/ml/secrets/s"}
 GCP: dict[str, Outcome] = dict(
     [
+        ("on.database", _demanded("on.database")),
+        ("on.director", Refused("on.director", _DIRECTOR, "on.director", "^Leave it out")),
+        *(
+            (
+                f"on.director.{name}",
+                Refused("on.director", {**_DIRECTOR, name: value}, "on.director", "^Leave it out"),
+            )
+            for name, value in {**_DIRECTOR, "container": "/home/smoke.sqsh"}.items()
+        ),
         ("on.maintenance", _demanded("on.maintenance")),
         _row("on", "on.project", "other-ml-dev", r'^~ gcp gcp project: .* -> "other-ml-dev"'),
         _row("on", "on.billing_account", "0A0A0A-0B0B0B-0C0C0C", r"^~ Budget .*0A0A0A-0B0B0B-0C0C0C"),
