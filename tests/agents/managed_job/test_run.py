@@ -27,13 +27,14 @@ print(json.dumps({"arguments": sys.argv[1:], "folder": os.getcwd(), "seen": seen
     "agents": getattr(importlib.util.find_spec("agents"), "origin", None)}))
 """
 WAITS = """
-import signal, sys
+import signal, sys, time
 def leave(*_):
     open("saved", "w").write("step 5")
     sys.exit(int(sys.argv[1]))
 signal.signal(signal.SIGTERM, leave)
 print("ready", flush=True)
-signal.pause()
+while True:  # a signal before `signal.pause` would be waited for in vain
+    time.sleep(0.1)
 """
 
 
