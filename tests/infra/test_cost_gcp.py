@@ -119,6 +119,7 @@ def test_lustre_is_bought_by_size_and_throughput(prod: StackSpec) -> None:
 def test_a_standby_of_the_database_costs_as_much_again(dev: StackSpec) -> None:
     assert isinstance(dev.on, GcpSpec)
     zonal = dev.on.database
+    assert zonal is not None
     regional = CloudSqlSpec(tier=zonal.tier, availability="regional", disk_gib=zonal.disk_gib)
 
     def sql(stack: StackSpec) -> float:
