@@ -1,5 +1,7 @@
 """`trainstack queue`: running and waiting jobs of a stack, with reasons and estimates, and its rules."""
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from trainstack.cli.output import Format, FormatOption, print_json, print_lines, print_table
@@ -14,6 +16,9 @@ from trainstack.cli.scope import (
     scope,
 )
 from trainstack.cli.stack import Rehearse, Stack
+
+if TYPE_CHECKING:  # help needs none of it
+    from trainstack.queues.report import Report
 
 app = typer.Typer(help="Show running and waiting jobs of a cluster, with reasons and estimated starts.")
 
@@ -39,13 +44,20 @@ def queue(
     if called.invoked_subcommand is not None:
         return
     from trainstack.queues import report as reports  # noqa: PLC0415 - help needs none of them
-    from trainstack.queues import table  # noqa: PLC0415
     from trainstack.queues.reading import read  # noqa: PLC0415
 
     login = ClusterLogin(kubeconfig, context, namespace, everyone)
     with scope(stack, team, login, rehearse=rehearse) as found_in:
         state = read(found_in.cluster, found_in.only)
     found = reports.report(state, found_in.name, found_in.teams, found_in.only)
+    show(found, form)
+
+
+def show(found: "Report", form: Format) -> None:
+    """Print a report on a queue."""
+    from trainstack.queues import report as reports  # noqa: PLC0415 - help needs none of them
+    from trainstack.queues import table  # noqa: PLC0415
+
     if form is Format.JSON:
         print_json(reports.SCHEMA, reports.document(found))
         return

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from infra.errors import Problem, UserError
+from infra.slurm.loading import PROFILE
 
 SEPARATOR = "|"
 _CONNECTION_FAILED = 255
 """Exit code of ssh itself; others are those of the command (ssh(1), EXIT STATUS)."""
 _NOT_FOUND = 127
 _SETTINGS = {"TZ": "UTC", "SLURM_TIME_FORMAT": "%s"}
-_PROFILE = "/etc/profile.d/slurm.sh"
 # Variables by which squeue and sinfo leave out rows (SchedMD/slurm src/squeue/opts.c, src/sinfo/opts.c).
 _FILTERS = (
     *("SQUEUE_STATES", "SQUEUE_USERS", "SQUEUE_PARTITION", "SQUEUE_ACCOUNT", "SQUEUE_QOS", "SQUEUE_NAMES"),
@@ -66,7 +66,7 @@ class SlurmCommands:
         """
         unset = " ".join(_FILTERS)
         words = shlex.join([*(f"{key}={value}" for key, value in _SETTINGS.items()), *command])
-        script = f"[ ! -r {_PROFILE} ] || . {_PROFILE}; unset {unset}; exec env {words}"
+        script = f"[ ! -r {PROFILE} ] || . {PROFILE}; unset {unset}; exec env {words}"
         options = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=20")
         return ("ssh", *options, "--", self.host, f"sh -c {shlex.quote(script)}")
 

@@ -10,7 +10,8 @@ import typer
 
 from infra.errors import Problem, UserError
 from trainstack.cli.ledger import Form, MonthOption, chosen_month, show
-from trainstack.cli.output import Format, FormatOption, print_json, print_lines, print_table
+from trainstack.cli.output import Format, FormatOption, print_lines
+from trainstack.cli.queue import show as show_queue
 from trainstack.cli.scope import OfTeam
 from trainstack.cli.slurm.reached import Ssh, commands, rehearsed
 from trainstack.cli.stack import Rehearse, Stack
@@ -145,22 +146,12 @@ def queue(
 
     Runs squeue, sinfo, sacctmgr and sshare, from PATH or over ssh. Times are in UTC.
     """
-    from trainstack.queues import report as reports  # noqa: PLC0415 - help needs none of them
-    from trainstack.queues import table  # noqa: PLC0415
-    from trainstack.slurm.jobs import read  # noqa: PLC0415
+    from trainstack.slurm.jobs import read  # noqa: PLC0415 - help needs none of them
     from trainstack.slurm.queue import report  # noqa: PLC0415
 
     system = _system(stack)
     only = _account(system, team) if team else None
-    found = report(system, read(commands(stack, ssh, rehearse=rehearse)), only)
-    if form is Format.JSON:
-        print_json(reports.SCHEMA, reports.document(found))
-        return
-    typer.echo(f"{found.stack} at {found.taken:%Y-%m-%d %H:%M} UTC")
-    for title, head, rows in table.tables(found):
-        typer.echo()
-        print_table(head, rows, title=title)
-    print_lines(f"note: {note}" for note in found.notes)
+    show_queue(report(system, read(commands(stack, ssh, rehearse=rehearse)), only), form)
 
 
 def _system(stack: str) -> "SlurmSystem":
