@@ -22,9 +22,10 @@ SCHEMA = "trainstack.preflight/1"
 NAMES = (
     "accelerators", "administrators", "alert-mail", "apis", "aws-cli", "billing", "billing-account",
     "budget-contact", "certificate", "client-secret", "cost-anomalies", "cost-tags", "deployer-trust",
-    "disk-key", "gke-auth-plugin", "job-logs", "job-plans", "job-quotas", "job-reservations",
+    "disk-key", "gcloud", "gke-auth-plugin", "image", "job-logs", "job-plans", "job-quotas",
+    "job-reservations",
     "kubernetes-version", "leftovers", "organization", "organization-policies", "permissions", "principals",
-    "purchases", "quotas", "region", "reservations", "scheduler", "services", "state-bucket",
+    "purchases", "quotas", "region", "reservations", "scheduler", "services", "slurm-cluster", "state-bucket",
     "tracking-login", "types", "way-in", "zones",
 )  # fmt: skip
 """Checks of all clouds, for the help, which imports none of them."""
@@ -52,10 +53,13 @@ def preflight(
     from trainstack.preflight.answers import State, exit_code  # noqa: PLC0415
 
     skipped = skip or []
-    spec = stackspec.load_file(stack).spec
+    loaded = stackspec.load_file(stack)
+    spec = loaded.spec
     clusters = _clusters(spec)
     stacks = [spec, *clusters]
-    of_stacks = {one.name: services_of(one.cloud).preflight(one, stacks) for one in stacks}
+    # A cluster shares quotas with its large stack, and may be on another cloud than its manager.
+    together = [loaded.member.of, *_clusters(loaded.member.of)] if loaded.member else stacks
+    of_stacks = {one.name: services_of(one.cloud).preflight(one, together) for one in stacks}
     made = of_stacks[spec.name]
     checks = dict.fromkeys(check for one in of_stacks.values() for check in one.checks)
     unknown = sorted({*skipped} - {*checks})

@@ -26,8 +26,8 @@ class ProjectPermission(Fact):
 
     type: Name
     """The type's token, or `kubernetes:` for objects in the cluster."""
-    of: Literal["every", "cluster", "jobs"] = "every"
-    """Created by stacks with a cluster, by those without, or by both."""
+    of: Literal["every", "cluster", "jobs", "slurm"] = "every"
+    """Created by stacks with a cluster, by those with managed jobs, by those with Slurm, or by all."""
     on: Literal["project", "billing"] = "project"
     """Granted on the project or on the billing account."""
     permissions: tuple[Name, ...] = Field(min_length=1)
@@ -71,8 +71,38 @@ def permissions_of_jobs(*, scheduled: bool, login: bool) -> list[str]:
     """
     absent = {"gcp:cloudscheduler/": not scheduled, "gcp:iap/settings:": not login}
     left_out = tuple(prefix for prefix, none in absent.items() if none)
-    rows = [row for row in permissions().values() if row.on == "project" and row.of != "cluster"]
+    rows = [row for row in permissions().values() if row.on == "project" and row.of in ("every", "jobs")]
     return sorted({one for row in rows if not row.type.startswith(left_out) for one in row.permissions})
+
+
+_NOT_OF_SLURM: Final = (
+    "gcp:projects/iAMMember:", "gcp:projects/iAMCustomRole:", "gcp:pubsub/", "gcp:serviceaccount/",
+    "gcp:sql/", "gcp:storage/managedFolderIamMember:",
+)  # fmt: skip
+_SLURM_AND_CLUSTER: Final = ("gcp:filestore/", "gcp:lustre/", "gcp:backupdisasterrecovery/")
+_OF_COPIES: Final = (
+    "gcp:projects/iAMCustomRole:", "gcp:projects/iAMMember:", "gcp:serviceaccount/account:",
+    "gcp:storage/bucketIAMMember:",
+)  # fmt: skip
+"""Of the job that copies Managed Lustre to buckets."""
+
+
+def permissions_of_slurm(*, shared_fs: bool, homes: bool, kept: bool) -> list[str]:
+    """Permissions on the project for the deployer of a stack with Slurm; `kept`: data on destroy."""
+    absent = {
+        "gcp:filestore/": not homes,
+        "gcp:lustre/": not shared_fs,
+        "gcp:cloudscheduler/": not shared_fs,
+        "gcp:backupdisasterrecovery/": not (homes and kept),
+    }
+    left_out = tuple(prefix for prefix, none in absent.items() if none)
+    found: set[str] = set()
+    for row in permissions().values():
+        own = row.of in ("every", "slurm") and not row.type.startswith(_NOT_OF_SLURM)
+        own |= row.type.startswith(_SLURM_AND_CLUSTER) or (shared_fs and row.type.startswith(_OF_COPIES))
+        if own and row.on == "project" and not row.type.startswith(left_out):
+            found.update(row.permissions)
+    return sorted(found)
 
 
 def apis_of(*, shared_fs: bool, homes: bool, kept: bool, federated: bool) -> list[str]:

@@ -200,7 +200,7 @@ def permissions_are_those_of(types: Iterable[str], spec: StackSpec) -> None:
     """The preflight asks for what these types take of the project, and for nothing else."""
     known = deploying.permissions()
     tokens = {"kubernetes:" if token.startswith("kubernetes:") else token for token in types}
-    made = [known[token] for token in tokens if token.startswith(("gcp:", "kubernetes:"))]
+    made = [known[token] for token in tokens if token.startswith(("gcp:", "kubernetes:")) or token in known]
     taken = {one for row in made if row.on == "project" for one in row.permissions}
     assert permissions.permissions(spec) == sorted(taken)
 

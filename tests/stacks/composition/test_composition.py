@@ -189,7 +189,7 @@ def test_each_type_that_a_deployer_must_be_allowed_is_made_by_a_variant() -> Non
     """Else nothing would hold the preflight's conditions against what makes the type."""
     made = [{asked.type for asked in variant(GCP, name).cloud.asked} for name in VARIANTS[GCP]]
     made.append({one.request.type for one in MIXED.worker("usc1").registered})
-    wanted = {token for token, row in deploying.permissions().items() if row.of != "jobs"}
+    wanted = {token for token, row in deploying.permissions().items() if row.of in ("every", "cluster")}
     assert wanted - {"kubernetes:"} <= set().union(*made)
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 
 from policies.resource import Resource
 from tests.stacks.composition import judged
-from tests.stacks.composition.composed import composed
+from tests.stacks.composition.composed import composed, stack_spec
+from trainstack.preflight.aws import permissions
 
 PAIR = ("large-slurm", "aws")
 STACK = "large-slurm-aws"
@@ -71,3 +73,22 @@ def test_a_careless_launch_template_is_a_violation(rule: str, kind: str, worse: 
         changed.append(replace(one, props=props, asked=props))
     failed = judged.reported(judged.verdicts(changed, STACK), "fail")
     assert rule in {line.split()[0] for line in failed}
+
+
+def test_the_preflight_asks_for_the_types_that_are_made() -> None:
+    """With the gate, which has no type of a provider."""
+    spec = stack_spec(PAIR)
+    made = {one.type for one in composed(PAIR).cloud.asked if one.type.startswith("aws:")}
+    assert {*permissions.rows(spec)} == made | {"trainstack:SlurmGate"}
+
+
+def test_permissions_are_simulated_with_names_that_the_stack_gives() -> None:
+    """Automatic names end in what Pulumi draws."""
+    given = set[str]()
+    for asked in composed(PAIR).cloud.asked:
+        texts = (value for value in asked.properties.values() if isinstance(value, str))
+        given |= {f"{asked.name}-0000000", *(word for text in texts for word in re.split("[:/]", text))}
+    for arn in permissions.simulated(stack_spec(PAIR)):
+        words = [word for word in re.split("[:/]", arn) if word.startswith("dev-")]
+        own = arn.startswith(("arn:aws:ssm:", "arn:aws:logs:", "arn:aws:pcs:", "arn:aws:iam:"))
+        assert not own or set(words) - {"dev-cluster-node-role-0000000"} <= given, arn

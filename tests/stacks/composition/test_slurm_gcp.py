@@ -2,8 +2,11 @@
 
 from typing import Any
 
-from tests.stacks.composition import judged
-from tests.stacks.composition.composed import composed
+import pytest
+
+from tests.stacks.composition import google, judged
+from tests.stacks.composition.composed import composed, stack_spec
+from trainstack.preflight.gcp import apis
 
 PAIR = ("large-slurm", "gcp")
 CLUSTER = "hypercomputecluster/cluster:Cluster"
@@ -73,3 +76,15 @@ def test_file_systems_are_mounted_on_all_machines() -> None:
     mounts = [{"id": "homes", "localMount": "/home"}, {"id": "lustre", "localMount": "/lustre"}]
     assert [one["id"] for one in found["storageResources"]] == ["homes", "lustre"]
     assert all(one["storageConfigs"] == mounts for one in (slurm["loginNodes"], *slurm["nodeSets"]))
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"shared_fs": LUSTRE}, {"on_destroy": "keep"}], ids=["plain", "lustre", "kept"]
+)
+def test_the_preflight_asks_for_what_is_made(data: dict[str, Any]) -> None:
+    change = lambda spec: spec["data"].update(data)  # noqa: E731
+    graph, spec = composed(PAIR, change), stack_spec(PAIR, change)
+    types = {one.type for one in graph.cloud.asked if one.type.startswith("gcp:")}
+    google.permissions_are_those_of({*types, "pulumi-python:dynamic/trainstack:LoginScript"}, spec)
+    names = {one["service"] for one in graph.all("projects/service:Service").values()}
+    assert names == {*apis.wanted_by(spec)}

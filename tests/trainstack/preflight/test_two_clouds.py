@@ -80,3 +80,10 @@ def test_stacks_of_another_account_take_no_quota_of_the_project() -> None:
     manager = stackspec.load_file(MANAGER).spec
     joined = replace(alone, beside=(manager, far))
     assert [one.text for one in asked(quotas.room, joined)] == [one.text for one in asked(quotas.room, alone)]
+
+
+def test_a_cluster_alone_is_checked_as_one_of_its_large_stack(seen: list[Any]) -> None:
+    """The rights that its manager needs, which is on another cloud, are checked with it."""
+    done = CliRunner().invoke(app, ["preflight", "-s", f"{MANAGER}-usc1", "--format", "json"])
+    assert done.exit_code == 0, done.output
+    assert seen == [(f"{MANAGER}-usc1", "gcp", ["account", "apis"])]

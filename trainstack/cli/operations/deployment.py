@@ -72,7 +72,10 @@ class DeploySession(Session):
         if self.rehearsal:
             self._refuse_beyond_quotas()
         else:
-            require_ready(self._cloud.preflight(self.loaded.spec))
+            member = self.loaded.member
+            elsewhere = member is not None and member.is_elsewhere(self.loaded.spec)
+            together = (member.of,) if member and elsewhere else ()
+            require_ready(self._cloud.preflight(self.loaded.spec, together))
         if plan or (confirmed and self.engine.packs):
             judged = self._judge(plan)
             if not judged.succeeded or judged.interrupted:

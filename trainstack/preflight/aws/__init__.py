@@ -8,6 +8,7 @@ from typing import Final
 
 from infra.clouds.aws.login import LOG_IN, LoggedOutError
 from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws import (
     alerts,
@@ -25,6 +26,8 @@ from trainstack.preflight.aws import (
     way_in,
 )
 from trainstack.preflight.aws.account import Account, answered
+from trainstack.preflight.aws.slurm import cluster as slurm_cluster
+from trainstack.preflight.aws.slurm import image
 
 Check = Callable[[Account], Iterator[Answer]]
 
@@ -66,6 +69,23 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
     "alert-mail": alerts.mail,
 }
 """Checks of a stack without a cluster."""
+SLURM_CHECKS: Final[Mapping[str, Check]] = {
+    "region": places.region,
+    "services": places.services,
+    "zones": jobs.zones,
+    "types": places.types,
+    "quotas": quotas.room,
+    "reservations": reservations.capacity,
+    image.CHECK: image.usable,
+    slurm_cluster.CHECK: slurm_cluster.possible,
+    disk_key.CHECK: disk_key.usable,
+    "permissions": permissions.deploying,
+    "organization": organization.policies,
+    "leftovers": slurm_cluster.leftovers,
+    "cost-anomalies": money.anomalies,
+    "cost-tags": money.tags,
+}
+"""Checks of a stack with Slurm."""
 UP_CHECKS: Final[Mapping[str, Check]] = {"quotas-of-up": quotas.enough}
 """Checks that only `up` makes; `preflight` makes stricter ones."""
 
@@ -73,6 +93,7 @@ UP_CHECKS: Final[Mapping[str, Check]] = {"quotas-of-up": quotas.enough}
 def checks_of(account: Account, further: Mapping[str, Check] | None = None) -> Mapping[str, Check]:
     """The checks for the layout of a stack, and further ones for its folder."""
     own = JOB_CHECKS if isinstance(account.layout, SmallLayout) else CHECKS
+    own = SLURM_CHECKS if isinstance(account.layout, SlurmLayout) else own
     return {**own, **(further or {})}
 
 

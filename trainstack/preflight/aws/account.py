@@ -11,6 +11,7 @@ from infra.naming import TAG_PREFIX
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.machine import LocalMachine
 
@@ -22,7 +23,7 @@ class Account:
     """A stack on AWS, and its account."""
 
     spec: StackSpec
-    layout: ClusterLayout | SmallLayout
+    layout: ClusterLayout | SmallLayout | SlurmLayout
     on: AwsSpec
     clients: Clients
     machine: LocalMachine = field(default_factory=LocalMachine)
@@ -33,6 +34,18 @@ class Account:
     def cluster(self) -> ClusterLayout:
         """The layout; only for stacks with a cluster."""
         assert isinstance(self.layout, ClusterLayout)
+        return self.layout
+
+    @property
+    def slurm(self) -> SlurmLayout:
+        """The layout; only for stacks with Slurm."""
+        assert isinstance(self.layout, SlurmLayout)
+        return self.layout
+
+    @property
+    def machines(self) -> ClusterLayout | SlurmLayout:
+        """The layout; only for stacks with pools."""
+        assert not isinstance(self.layout, SmallLayout)
         return self.layout
 
     def client(self, service: str, region: str = "") -> Any:

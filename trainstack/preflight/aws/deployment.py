@@ -9,6 +9,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.several.derived import of_stack
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.aws.needs import needs
 from trainstack.preflight.deployment import Preflight, unsupported
 from trainstack.preflight.shortfalls import Short
@@ -29,6 +30,7 @@ _BEFORE_UP = (
     "quotas-of-up",
 )
 _BEFORE_UP_JOBS = ("quotas-of-up",)
+_BEFORE_UP_SLURM = ("image", "slurm-cluster", "leftovers", "disk-key", "quotas-of-up")
 
 
 def preflight_of(
@@ -46,7 +48,7 @@ def preflight_of(
 
     spec = of_stack(spec)
     layout, on = spec.layout, spec.on
-    if not isinstance(layout, ClusterLayout | SmallLayout) or not isinstance(on, AwsSpec):
+    if not isinstance(layout, ClusterLayout | SmallLayout | SlurmLayout) or not isinstance(on, AwsSpec):
         raise unsupported(spec)
     try:
         beside = tuple(one for one in together if one.name != spec.name and one.region == spec.region)
@@ -58,10 +60,16 @@ def preflight_of(
         f"account {on.account_id}",
         IDENTITY,
         tuple(checks_of(account, further)),
-        _BEFORE_UP_JOBS if isinstance(layout, SmallLayout) else _BEFORE_UP,
+        _before_up(layout),
         lambda only: ask(account, only, further),
         lambda: quotas.left(account),
     )
+
+
+def _before_up(layout: ClusterLayout | SmallLayout | SlurmLayout) -> tuple[str, ...]:
+    if isinstance(layout, SlurmLayout):
+        return _BEFORE_UP_SLURM
+    return _BEFORE_UP_JOBS if isinstance(layout, SmallLayout) else _BEFORE_UP
 
 
 def beyond(spec: StackSpec, overrides: Mapping[str, float], *, largest: bool) -> list[Short]:

@@ -10,6 +10,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec, SmallLayout
 from infra.stackspec.several.derived import of_stack
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.aws import job_needs
 
 _MARKETS = {"spot": "spot", "on_demand": "on_demand"}
@@ -32,12 +33,31 @@ def needs(spec: StackSpec) -> Needs:
         network = (*_network(len(layout.zones), cloud),)
         of_jobs = (*job_needs.first(spec, layout),), (*job_needs.largest(spec, layout),)
         return Needs((*network, *of_jobs[0]), (*network, *of_jobs[1]))
+    if isinstance(layout, SlurmLayout) and isinstance(cloud, AwsSpec):
+        return _of_slurm(spec, layout, cloud)
     if not isinstance(layout, ClusterLayout) or not isinstance(cloud, AwsSpec):
         return Needs((), ())
     fixed = (*_fixed(spec, layout, cloud),)
     system = layout.system_pool
     now = [*fixed, *_system(system.machine, system.min_nodes)]
     most = [*fixed, *_system(system.machine, system.max_nodes)]
+    for pool in layout.pools:
+        now += _pool(pool, max(pool.min_nodes, spec.validated.get(pool.name, 0)))
+        most += _pool(pool, pool.max_nodes)
+    return Needs(tuple(now), tuple(most))
+
+
+def _of_slurm(spec: StackSpec, layout: SlurmLayout, cloud: AwsSpec) -> Needs:
+    machine, disk = layout.login.machine, layout.login.disk_gib / _GIB_PER_TIB
+    fixed = (
+        *_network(len(layout.zones), cloud),
+        *_file_systems(spec),
+        Demand("pcs_clusters", 1, spec.name),
+        Demand("ec2_on_demand_standard", facts.vcpus(machine) or 0, "layout.login"),
+        Demand("network_interfaces", 1, "layout.login"),
+        Demand("ebs_gp3_tib", disk, "layout.login"),
+    )
+    now, most = [*fixed], [*fixed]
     for pool in layout.pools:
         now += _pool(pool, max(pool.min_nodes, spec.validated.get(pool.name, 0)))
         most += _pool(pool, pool.max_nodes)
@@ -51,10 +71,14 @@ def _fixed(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec) -> Iterator[D
     yield Demand("eks_node_groups", 1 + sum(len(pool.zones) for pool in layout.pools), spec.name)
     yield Demand("db_clusters", 1, "tracking")
     yield Demand("db_instances", 1, "tracking")
-    if spec.data.homes:
-        yield Demand("efs_file_systems", 1, "data.homes")
     if cloud.load_balancer:
         yield Demand("load_balancers", 1, "on.load_balancer")
+    yield from _file_systems(spec)
+
+
+def _file_systems(spec: StackSpec) -> Iterator[Demand]:
+    if spec.data.homes:
+        yield Demand("efs_file_systems", 1, "data.homes")
     shared = spec.data.shared_fs
     if shared:
         yield Demand("lustre_persistent_2_gib", shared.capacity_gib, "data.shared_fs")

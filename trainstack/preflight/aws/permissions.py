@@ -10,6 +10,7 @@ from infra.naming import TAG_PREFIX
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
 from trainstack.preflight.aws.identity import principal
@@ -27,14 +28,13 @@ _UNBOUNDED = "allowed for roles with a permissions boundary alone"
 _HAND_OVER = "iam:PassRole"
 _ANY = "*"
 _LINKED = ":role/aws-service-role/"
-_OF_CLUSTERS = (
-    "aws:autoscaling/",
-    "aws:ec2/launchTemplate:",
-    "aws:ec2/placementGroup:",
-    "aws:eks/",
-    "aws:rds/",
-    "aws:secretsmanager/",
-)
+_OF_CLUSTERS = ("aws:autoscaling/", "aws:eks/", "aws:rds/", "aws:secretsmanager/")
+_OF_MACHINES = ("aws:ec2/launchTemplate:", "aws:ec2/placementGroup:")
+_OF_SLURM = (
+    "aws:cloudcontrol/", "aws:cloudwatch/logDelivery", "aws:iam/instanceProfile:", "aws:ssm/",
+    "trainstack:SlurmGate",
+)  # fmt: skip
+_NOT_OF_SLURM = ("aws:cloudwatch/metricAlarm:", "aws:efs/accessPoint:", "aws:sns/")
 _OF_JOBS = ("aws:cloudwatch/event", "aws:iam/policy:", "aws:lambda/", "aws:sagemaker/")
 
 
@@ -140,7 +140,7 @@ def fields_of(spec: StackSpec) -> Mapping[str, str]:
 
 def by_resource(spec: StackSpec) -> Mapping[str, list[str]]:
     """The actions of a deployment by the ARN of the catalog, with its fields; "*" for all resources."""
-    wanted, types = actions(spec), _rows(spec)
+    wanted, types = actions(spec), rows(spec)
     found: dict[str, list[str]] = {}
     for row in facts.simulated_resources.values():
         names = [action for action in row.actions if action in wanted]
@@ -152,20 +152,20 @@ def by_resource(spec: StackSpec) -> Mapping[str, list[str]]:
 
 def actions(spec: StackSpec) -> list[str]:
     """The actions for the resource types of this stack."""
-    return sorted({action for row in _rows(spec).values() for action in row.actions})
+    return sorted({action for row in rows(spec).values() for action in row.actions})
 
 
 def passed_to(spec: StackSpec) -> list[str]:
     """Services to which a deployment passes roles."""
-    return sorted({service for row in _rows(spec).values() for service in row.passes_to})
+    return sorted({service for row in rows(spec).values() for service in row.passes_to})
 
 
-def _rows(spec: StackSpec) -> Mapping[str, Permission]:
+def rows(spec: StackSpec) -> Mapping[str, Permission]:
     """The rows of this stack by type, without those of parts that its spec lacks."""
     balancer = _on(spec).load_balancer
-    without_cluster = isinstance(spec.layout, SmallLayout)
+    jobs, slurm = isinstance(spec.layout, SmallLayout), isinstance(spec.layout, SlurmLayout)
     # In a cluster, the cluster itself schedules validations.
-    repeats = without_cluster and spec.smoke.schedule is not None
+    repeats = jobs and spec.smoke.schedule is not None
     absent = {
         "aws:lb/": balancer is None,
         "aws:autoscaling/attachment:": balancer is None,
@@ -173,11 +173,19 @@ def _rows(spec: StackSpec) -> Mapping[str, Permission]:
         "aws:fsx/": spec.data.shared_fs is None,
         "aws:efs/": not spec.data.homes,
         "aws:scheduler/": not repeats,
-        "trainstack:JobGate": not (without_cluster and spec.smoke.enabled),
+        "trainstack:JobGate": not (jobs and spec.smoke.enabled),
+        "trainstack:SlurmGate": not spec.smoke.enabled,
         # Alarms on storage, or on scheduled validations.
-        "aws:cloudwatch/metricAlarm:": not (repeats if without_cluster else storage_alarms.on_aws(spec)),
+        "aws:cloudwatch/metricAlarm:": not (repeats if jobs else storage_alarms.on_aws(spec)),
     }
-    absent |= dict.fromkeys(_OF_CLUSTERS, without_cluster) | dict.fromkeys(_OF_JOBS, not without_cluster)
+    for prefixes, none in (
+        (_OF_CLUSTERS, jobs or slurm),
+        (_OF_MACHINES, jobs),
+        (_OF_JOBS, not jobs),
+        (_OF_SLURM, not slurm),
+        (_NOT_OF_SLURM, slurm),
+    ):
+        absent |= dict.fromkeys(prefixes, True) if none else {}
     left_out = tuple(prefix for prefix, none in absent.items() if none)
     return {token: row for token, row in facts.permissions.items() if not token.startswith(left_out)}
 

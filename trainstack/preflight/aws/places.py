@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from infra.catalog.aws import facts
 from infra.stackspec.layouts import PoolSpec, SmallLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
 
@@ -34,6 +35,7 @@ def services(account: Account) -> Iterator[Answer]:
     spec, place = account.spec, account.spec.region
     small = isinstance(account.layout, SmallLayout)
     wanted = ["sagemaker", "efs"] if small else ["eks", "rds"]
+    wanted = ["pcs"] if isinstance(account.layout, SlurmLayout) else wanted
     wanted += ["efs"] if spec.data.homes and not small else []
     wanted += ["fsx"] if spec.data.shared_fs else []
     names = {f"/aws/service/global-infrastructure/regions/{place}/services/{one}": one for one in wanted}
@@ -73,11 +75,13 @@ def zones(account: Account) -> Iterator[Answer]:
 def types(account: Account) -> Iterator[Answer]:
     """Every machine type is offered in every zone of its pools."""
     ids = _ids(account)
-    layout = account.cluster
+    layout = account.machines
     wanted = {
         path: (pool.machine, pool.zones if isinstance(pool, PoolSpec) else layout.zones)
         for path, pool in layout.by_path.items()
     }
+    if isinstance(layout, SlurmLayout):
+        wanted["layout.login"] = layout.login.machine, layout.zones
     machines = sorted({machine for machine, _ in wanted.values()})
     offered: dict[str, set[str]] = {machine: set() for machine in machines}
     filters = [{"Name": "instance-type", "Values": machines}]

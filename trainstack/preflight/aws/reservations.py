@@ -20,7 +20,7 @@ _ABSENT = ("InvalidCapacityReservationId.NotFound", "InvalidCapacityReservationI
 
 def capacity(account: Account) -> Iterator[Answer]:
     """Each reservation or Capacity Block matches its pool, is active, and is large enough."""
-    for index, pool in enumerate(account.cluster.pools):
+    for index, pool in enumerate(account.machines.pools):
         if pool.purchase.kind in ("reserved", "block"):
             yield from _pool(account, f"layout.pools[{index}]", pool, pool.purchase.id)
 

@@ -25,6 +25,7 @@ class Use:
             "network_interfaces": self._interfaces,
             "ebs_gp3_tib": self._gp3,
             "eks_clusters": self._clusters,
+            "pcs_clusters": self._slurm_clusters,
             "lustre_persistent_2_gib": self._lustre,
             "nat_gateways_per_zone": self._nat_gateways,
             "gateway_endpoints": self._gateway_endpoints,
@@ -87,6 +88,12 @@ class Use:
         rows = self._account.pages("eks", "list_clusters", "clusters")
         own = {spec.name for spec in (self._account.spec, *self._account.beside)}
         return float(sum(name not in own for name in rows))
+
+    def _slurm_clusters(self) -> float:
+        """All but those with the name of the stack or of one beside it; suspended ones count."""
+        own = {spec.name for spec in (self._account.spec, *self._account.beside)}
+        rows = self._account.pages("pcs", "list_clusters", "clusters")
+        return float(sum(row["name"] not in own for row in rows))
 
     def _lustre(self) -> float:
         rows = self._account.pages("fsx", "describe_file_systems", "FileSystems")

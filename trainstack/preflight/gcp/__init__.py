@@ -8,6 +8,7 @@ from typing import Final
 
 from infra.clouds.gcp.login import LOG_IN, LoggedOutError
 from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp import (
     alerts,
@@ -68,9 +69,29 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
 }
 
 
+SLURM_CHECKS: Final[Mapping[str, Check]] = {
+    "billing": billing.enabled,
+    "billing-account": billing.account,
+    "apis": apis.enabled,
+    "permissions": permissions.deploying_in,
+    "organization-policies": policies.blocking,
+    "zones": places.zones,
+    "types": places.types,
+    "purchases": places.purchases,
+    "accelerators": places.accelerators,
+    "scheduler": places.scheduler,
+    "quotas": quotas.room,
+    "reservations": reservations.capacity,
+    "gcloud": way_in.login,
+    "alert-mail": alerts.mail,
+}
+"""Checks of a stack with Slurm."""
+
+
 def checks_of(project: Project, further: Mapping[str, Check] | None = None) -> Mapping[str, Check]:
     """The checks for the layout of a stack, and further ones for its folder."""
     own = JOB_CHECKS if isinstance(project.layout, SmallLayout) else CHECKS
+    own = SLURM_CHECKS if isinstance(project.layout, SlurmLayout) else own
     return {**own, **(further or {})}
 
 

@@ -6,6 +6,7 @@ from infra.catalog.gcp import deploying
 from infra.clouds.gcp.api import DISABLED, ApiRequestError
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.project import Project, enable
 
@@ -26,6 +27,8 @@ def wanted_by(spec: StackSpec, *, federated: bool = False) -> list[str]:
         return deploying.apis_of_jobs(scheduled=spec.smoke.schedule is not None)
     data = spec.data
     shared, kept = data.shared_fs is not None, data.on_destroy == "keep"
+    if isinstance(spec.layout, SlurmLayout):
+        return deploying.apis_of_slurm(shared_fs=shared, homes=data.homes, kept=kept)
     return deploying.apis_of(shared_fs=shared, homes=data.homes, kept=kept, federated=federated)
 
 

@@ -9,6 +9,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.several.derived import of_stack
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.deployment import Preflight, unsupported
 from trainstack.preflight.gcp.needs import needs
 from trainstack.preflight.shortfalls import Short
@@ -28,6 +29,7 @@ _BEFORE_UP = (
     "way-in",
     "gke-auth-plugin",
 )
+_BEFORE_UP_SLURM = ("billing", "apis", "organization-policies", "gcloud")
 _BEFORE_UP_JOBS = ("billing", "apis", "organization-policies")
 
 
@@ -46,7 +48,7 @@ def preflight_of(
 
     spec = of_stack(spec)
     layout, on = spec.layout, spec.on
-    if not isinstance(layout, ClusterLayout | SmallLayout) or not isinstance(on, GcpSpec):
+    if not isinstance(layout, ClusterLayout | SmallLayout | SlurmLayout) or not isinstance(on, GcpSpec):
         raise unsupported(spec)
     try:
         project = Project.logged_in(
@@ -59,10 +61,16 @@ def preflight_of(
         f"project {on.project}",
         IDENTITY,
         tuple(checks_of(project, further)),
-        _BEFORE_UP_JOBS if isinstance(layout, SmallLayout) else _BEFORE_UP,
+        _before_up(layout),
         lambda only: ask(project, only, further),
         lambda: quotas.left(project),
     )
+
+
+def _before_up(layout: ClusterLayout | SmallLayout | SlurmLayout) -> tuple[str, ...]:
+    if isinstance(layout, SlurmLayout):
+        return _BEFORE_UP_SLURM
+    return _BEFORE_UP_JOBS if isinstance(layout, SmallLayout) else _BEFORE_UP
 
 
 def beyond(spec: StackSpec, overrides: Mapping[str, float], *, largest: bool) -> list[Short]:

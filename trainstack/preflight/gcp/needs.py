@@ -11,6 +11,7 @@ from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.rules.gcp.gpu_networks import fast_pools
 from infra.stackspec.several.derived import of_stack
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.aws.needs import Needs
 
 
@@ -18,6 +19,8 @@ def needs(spec: StackSpec) -> Needs:
     """The needs by quota; resources without a known quota are left out."""
     spec = of_stack(spec)
     layout, cloud = spec.layout, spec.on
+    if isinstance(layout, SlurmLayout) and isinstance(cloud, GcpSpec):
+        return _of_slurm(spec, layout, cloud)
     if not isinstance(layout, ClusterLayout) or not isinstance(cloud, GcpSpec):
         return Needs((), ())
     fixed = (*_fixed(spec, layout, cloud),)
@@ -32,11 +35,29 @@ def needs(spec: StackSpec) -> Needs:
     return Needs(tuple(now), tuple(most))
 
 
-def _fixed(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Demand]:
+def _of_slurm(spec: StackSpec, layout: SlurmLayout, cloud: GcpSpec) -> Needs:
+    """Those of the machines in the project; the controller is the service's."""
+    login = layout.login
+    fixed = [
+        *_network(spec, cloud),
+        *_nodes("layout.login", login.machine, "on_demand", 1, login.disk_gib),
+    ]
+    now, most = [*fixed], [*fixed]
+    for pool in layout.pools:
+        now += _pool(pool, max(pool.min_nodes, spec.validated.get(pool.name, 0)))
+        most += _pool(pool, pool.max_nodes)
+    return Needs(tuple(now), tuple(most))
+
+
+def _network(spec: StackSpec, cloud: GcpSpec) -> Iterator[Demand]:
     yield Demand("networks", 1, "network")
     yield Demand("in_use_addresses", 1, "Cloud NAT")
     if spec.data.homes:
         yield Demand("filestore_gib", cloud.homes_size_gib, "data.homes")
+
+
+def _fixed(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Demand]:
+    yield from _network(spec, cloud)
     pools = fast_pools(layout, cloud)
     for pool in pools:
         if not pool.classic:

@@ -8,6 +8,7 @@ from infra.catalog.gcp.pools import stays_idle
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring, SmallLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.project import Project
 
@@ -44,10 +45,15 @@ def permissions(spec: StackSpec, *, federated: bool = False) -> list[str]:
     `federated`: its manager is on another cloud.
     """
     on, layout = spec.on, spec.layout
-    assert isinstance(on, GcpSpec) and isinstance(layout, ClusterLayout | SmallLayout)
+    assert isinstance(on, GcpSpec) and isinstance(layout, ClusterLayout | SmallLayout | SlurmLayout)
     if isinstance(layout, SmallLayout):
         return deploying.permissions_of_jobs(
             scheduled=spec.smoke.schedule is not None, login=on.login is not None
+        )
+    if isinstance(layout, SlurmLayout):
+        data = spec.data
+        return deploying.permissions_of_slurm(
+            shared_fs=data.shared_fs is not None, homes=data.homes, kept=data.on_destroy == "keep"
         )
     watched = [one for one in layout.pools if stays_idle(one.machine, one.min_nodes)]
     # Alerts of the cluster are mailed by policies on a log, those about storage by policies on its metrics.
@@ -66,7 +72,11 @@ def permissions(spec: StackSpec, *, federated: bool = False) -> list[str]:
         "gcp:pubsub/": not spec.smoke.schedule,
     }
     left_out = tuple(prefix for prefix, none in absent.items() if none)
-    rows = [row for row in deploying.permissions().values() if row.on == "project" and row.of != "jobs"]
+    rows = [
+        row
+        for row in deploying.permissions().values()
+        if row.on == "project" and row.of in ("every", "cluster")
+    ]
     return sorted({one for row in rows if not row.type.startswith(left_out) for one in row.permissions})
 
 

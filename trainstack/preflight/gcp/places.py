@@ -6,6 +6,7 @@ from typing import cast
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.model import Way
 from infra.stackspec.layouts import JobMachineSpec, PoolSpec, SmallLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp import apis
 from trainstack.preflight.gcp.project import Project
@@ -16,8 +17,8 @@ _PURCHASES = "purchases"
 
 def zones(project: Project) -> Iterator[Answer]:
     """Every zone of the spec is in the region, and up."""
-    pools = (zone for pool in project.cluster.pools for zone in pool.zones)
-    yield from zones_are_up(project, [*project.cluster.zones, *pools])
+    pools = (zone for pool in project.machines.pools for zone in pool.zones)
+    yield from zones_are_up(project, [*project.machines.zones, *pools])
 
 
 def zones_are_up(project: Project, named: Iterable[str]) -> Iterator[Answer]:
@@ -38,11 +39,13 @@ def zones_are_up(project: Project, named: Iterable[str]) -> Iterator[Answer]:
 
 def types(project: Project) -> Iterator[Answer]:
     """Every machine type is offered in every zone of its pools."""
-    layout = project.cluster
+    layout = project.machines
     wanted = {
         path: (pool.machine, pool.zones if isinstance(pool, PoolSpec) else layout.zones)
         for path, pool in layout.by_path.items()
     }
+    if isinstance(layout, SlurmLayout):
+        wanted["layout.login"] = layout.login.machine, layout.zones
     offered = _offered(project, "machineTypes", {machine for machine, _ in wanted.values()})
     yield from _judged(project, _TYPES, wanted, offered)
 
@@ -51,7 +54,7 @@ def accelerators(project: Project) -> Iterator[Answer]:
     """The GPUs of every machine type are offered in every zone of its pools."""
     wanted = {
         f"layout.pools[{index}]": (facts.machine_types[pool.machine].accelerator, pool.zones)
-        for index, pool in enumerate(project.cluster.pools)
+        for index, pool in enumerate(project.machines.pools)
         if pool.machine in facts.machine_types
     }
     if wanted:

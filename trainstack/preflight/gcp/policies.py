@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from infra.catalog.gcp.deploying import PUBLISHER
-from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp import apis, identity
 from trainstack.preflight.gcp.project import Project, Row
@@ -36,7 +36,8 @@ Matches = Callable[[Project, str], bool | None]
 
 def blocking(project: Project) -> Iterator[Answer]:
     """No policy that applies to the project forbids a resource of the stack."""
-    judges = _OF_JOBS if isinstance(project.layout, SmallLayout) else _OF_CLUSTERS
+    judges = _OF_JOBS if isinstance(project.layout, SmallLayout) else ()
+    judges = _OF_CLUSTERS if isinstance(project.layout, ClusterLayout) else judges
     found = [answer for judge in (*judges, *_OF_EVERY) for answer in judge(project)]
     yield from found
     if not found:

@@ -16,6 +16,7 @@ from infra.naming import gcp_labels, lasting_tags
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.methods import METHODS
 from trainstack.preflight.machine import LocalMachine
@@ -31,7 +32,7 @@ class Project:
     """A stack on Google Cloud, and its project."""
 
     spec: StackSpec
-    layout: ClusterLayout | SmallLayout
+    layout: ClusterLayout | SmallLayout | SlurmLayout
     on: GcpSpec
     session: requests.Session
     identity: Callable[[], str | None] = lambda: None
@@ -44,7 +45,7 @@ class Project:
     def logged_in(
         cls,
         spec: StackSpec,
-        layout: ClusterLayout | SmallLayout,
+        layout: ClusterLayout | SmallLayout | SlurmLayout,
         on: GcpSpec,
         attempts: int,
         beside: tuple[StackSpec, ...] = (),
@@ -64,6 +65,12 @@ class Project:
     def cluster(self) -> ClusterLayout:
         """The layout; only for stacks with a cluster."""
         assert isinstance(self.layout, ClusterLayout)
+        return self.layout
+
+    @property
+    def machines(self) -> ClusterLayout | SlurmLayout:
+        """The layout; only for stacks with pools."""
+        assert not isinstance(self.layout, SmallLayout)
         return self.layout
 
     @property

@@ -19,7 +19,7 @@ _OVER = ("CANCELLED", "DECLINED", "FAILED")
 
 def capacity(project: Project) -> Iterator[Answer]:
     """Each reservation matches its pool, is ready, and is large enough."""
-    for index, pool in enumerate(project.cluster.pools):
+    for index, pool in enumerate(project.machines.pools):
         if pool.purchase.kind in PREPAID:
             yield from _pool(project, f"layout.pools[{index}]", pool, pool.purchase.id)
 

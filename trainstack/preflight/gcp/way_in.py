@@ -8,6 +8,7 @@ from trainstack.preflight.gcp.project import Project, Row
 from trainstack.preflight.machine import WAY_IN
 
 _PROGRAM, _PLUGIN = "gke-auth-plugin", "gke-gcloud-auth-plugin"
+_GCLOUD = "gcloud"
 _ADD = "Add this machine to layout.api_access, deploy from within it, or set on.endpoint to dns."
 
 
@@ -37,3 +38,9 @@ def _host(project: Project, found: Row) -> str:
 def program(project: Project) -> Iterator[Answer]:
     """The plugin by which a kubeconfig logs in to GKE is installed."""
     yield project.machine.has_login_program(_PROGRAM, _PLUGIN, f"gcloud components install {_PLUGIN}")
+
+
+def login(project: Project) -> Iterator[Answer]:
+    """The program gcloud is installed: `up` loads accounts and submits the gate with it."""
+    fix = "Install the Google Cloud CLI: https://cloud.google.com/sdk/docs/install"
+    yield project.machine.has_login_program(_GCLOUD, _GCLOUD, fix)

@@ -15,6 +15,7 @@ from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.document import read
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.load import CONFIG
+from infra.stackspec.slurm.layout import SlurmLayout
 from tests.stacks.stack_files import at
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account, answered
@@ -124,14 +125,16 @@ def _empty(shape: Any) -> dict[str, Any]:
     return {name: [] for name, one in shape.members.items() if one.type_name == "list"}
 
 
-def account(cloud: Any, machine: LocalMachine | None = None, /, **changes: Any) -> Account:
-    """The account of the shipped stack with other values at paths such as `layout__api_access`."""
-    plain = json.loads(json.dumps(read(CONFIG / f"Pulumi.{STACK}.yaml", "f")))
+def account(
+    cloud: Any, machine: LocalMachine | None = None, stack: str = STACK, /, **changes: Any
+) -> Account:
+    """The account of a shipped stack with other values at paths such as `layout__api_access`."""
+    plain = json.loads(json.dumps(read(CONFIG / f"Pulumi.{stack}.yaml", "f")))
     settings = {key.partition(":")[2]: value for key, value in plain["config"].items()}
     for path, value in changes.items():
         at(settings["spec"], path.replace("__", "."), value)
-    spec = stackspec.load(STACK, settings, "f").spec
-    assert isinstance(spec.layout, ClusterLayout) and isinstance(spec.on, AwsSpec)
+    spec = stackspec.load(stack, settings, "f").spec
+    assert isinstance(spec.layout, ClusterLayout | SlurmLayout) and isinstance(spec.on, AwsSpec)
     return Account(spec, spec.layout, spec.on, cloud, machine or LocalMachine(connects=lambda *_: False))
 
 

@@ -1,0 +1,1 @@
+"""Checks for stacks with Slurm on AWS Parallel Computing Service."""
