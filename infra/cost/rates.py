@@ -6,7 +6,7 @@ from typing import Final, Literal, Protocol
 from infra.cost.aws import rates as aws
 from infra.cost.gcp import rates as gcp
 from infra.cost.model import NodeRate
-from infra.stackspec.layouts import PoolSpec
+from infra.stackspec.layouts import JobMachineSpec, PoolSpec
 from infra.stackspec.purchases import CapacityBlock, OnDemand, Spot
 from infra.stackspec.stack import StackSpec
 
@@ -22,6 +22,12 @@ class _Rates(Protocol):
 
     def node_gpus(self, spec: StackSpec, pool: PoolSpec, /) -> int:
         """As `node_gpus`."""
+
+    def job_rate(self, machine: JobMachineSpec, region: str, kind: str, /) -> NodeRate | None:
+        """As `job_rate`."""
+
+    def job_gpus(self, machine: str, /) -> int:
+        """As `job_gpus`."""
 
 
 _OF_CLOUD: Final[Mapping[str, _Rates]] = {"aws": aws, "gcp": gcp}
@@ -47,3 +53,13 @@ def gpu_shares(spec: StackSpec, pool: PoolSpec) -> int:
     """Shares of each GPU of a pool: pods that take turns, or partitions; 1 for whole GPUs and without any."""
     whole = spec.model_copy(update={"on": spec.on.model_copy(update={"pools": {}})})
     return node_gpus(spec, pool) // max(1, node_gpus(whole, pool)) or 1
+
+
+def job_rate(spec: StackSpec, machine: JobMachineSpec, kind: str) -> NodeRate | None:
+    """The price of an hour of a machine of a managed service, by kind of purchase; None without a source."""
+    return _OF_CLOUD[spec.cloud].job_rate(machine, spec.region, kind)
+
+
+def job_gpus(cloud: str, machine: str) -> int:
+    """GPUs of a machine of a managed service; 0 without any, or unknown."""
+    return _OF_CLOUD[cloud].job_gpus(machine)

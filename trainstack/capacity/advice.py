@@ -214,7 +214,7 @@ def _block(made: _Case, use: _Use) -> CapacityAdvice:
     if level >= 1:
         why = f"{pool.kind} at ${own.usd:.2f} a GPU-hour costs no more than a block at ${block.usd:.2f}"
         return made.make("keep", why, break_even=level, forecast=use.share(0, max(1, pool.nodes)))
-    worth = sum(use.share(n, 1).expected > level for n in range(pool.max_nodes))
+    worth = sum(use.share(n, 1).expected > level for n in range(pool.max_nodes or 0))
     found = use.share(0, max(1, worth))
     if worth and found.low > level:
         paid, rest = min(worth, pool.nodes), max(0, worth - pool.nodes)

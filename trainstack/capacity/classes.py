@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from infra.cost.rates import Market, gpu_shares, node_gpus, node_rate
 from infra.cost.tariff import paid_nodes
-from infra.errors import Problem, UserError
 from infra.naming import flavor_name
 from infra.stackspec.layouts import ClusterLayout, LargeLayout, PoolSpec
 from infra.stackspec.purchases import CapacityBlock, Reserved
 from infra.stackspec.several.derived import workers
 from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
+from trainstack.capacity.reserved import CapacitySegment
 from trainstack.ledger.periods import HOUR, TimeSpan, days
 
 MARKETS: tuple[Market, ...] = ("own", "on_demand", "spot", "block")
@@ -39,6 +39,7 @@ class PoolCapacity:
     flavor: str
     """Its name in the ledger and in queues."""
     machine: str
+    cloud: str
     region: str
     kind: str
     """Kind of its purchase."""
@@ -47,7 +48,8 @@ class PoolCapacity:
     """GPUs of a node; a share of a GPU counts as its part, as in the ledger."""
     shares: int
     """Shares of each GPU, that is pods or partitions; 1: whole GPUs."""
-    max_nodes: int
+    max_nodes: int | None
+    """None: a managed service, which has no pool with a size."""
     nodes: int
     """Committed nodes: those of a reservation or block, else the minimum, which is billed as well."""
     period: TimeSpan
@@ -56,6 +58,8 @@ class PoolCapacity:
     """By market; None: no source."""
     guarantees: Mapping[str, float]
     """Guaranteed GPUs by team, of teams that have some."""
+    segments: tuple[CapacitySegment, ...] = ()
+    """Parts of the commitment as the cloud describes them; empty: `nodes` for all of `period`."""
 
     @property
     def prepaid(self) -> bool:
@@ -81,7 +85,8 @@ class PoolCapacity:
 
     def committed(self, start: datetime.datetime, end: datetime.datetime) -> float:
         """Committed GPU-hours between two times."""
-        return self.nodes * self.node_gpus * self.period.hours(start, end)
+        parts = self.segments or (CapacitySegment(self.period, self.nodes),)
+        return self.node_gpus * sum(part.nodes * part.span.hours(start, end) for part in parts)
 
     def by_day(
         self, start: datetime.datetime, end: datetime.datetime
@@ -92,22 +97,16 @@ class PoolCapacity:
             yield midnight.date(), self.committed(first, last)
 
 
-def pools(spec: StackSpec, on: datetime.date) -> tuple[PoolCapacity, ...]:
+def cluster_pools(spec: StackSpec, on: datetime.date) -> tuple[PoolCapacity, ...]:
     """The pools of a stack that have GPUs, with prices as of a day; of a manager, those of all its clusters.
 
-    Raises UserError for a stack without pools.
+    None for a stack without pools.
     """
     return tuple(
         _pool(of, pool, path, gpus, on)
         for of, path, pool in _placed(spec)
         if (gpus := node_gpus(of, pool) // gpu_shares(of, pool))
     )
-
-
-def require_pools(spec: StackSpec) -> None:
-    """Raise UserError for a stack without pools, which has no ledger."""
-    for _ in _placed(spec):
-        return
 
 
 def _placed(spec: StackSpec) -> Iterator[tuple[StackSpec, str, PoolSpec]]:
@@ -121,10 +120,7 @@ def _placed(spec: StackSpec) -> Iterator[tuple[StackSpec, str, PoolSpec]]:
                 for _, path, pool in _placed(of):
                     yield of, path.replace("layout.", f"layout.clusters[{number}].", 1), pool
         case _:
-            given = f"{spec.profile} on {spec.cloud}"
-            rule = "this profile has no pools, and no ledger of them"
-            fix = "Choose another profile; `trainstack runs` shows managed jobs."
-            raise UserError([Problem("profile", given, rule, fix, code="profile-without-queues")])
+            return
 
 
 def _pool(spec: StackSpec, pool: PoolSpec, path: str, gpus: int, on: datetime.date) -> PoolCapacity:
@@ -139,6 +135,7 @@ def _pool(spec: StackSpec, pool: PoolSpec, path: str, gpus: int, on: datetime.da
         path=path,
         flavor=flavor_name(pool.name),
         machine=pool.machine,
+        cloud=spec.cloud,
         region=spec.region,
         kind=bought.kind,
         reservation=bought.id if isinstance(bought, CapacityBlock | Reserved) else None,

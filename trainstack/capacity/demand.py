@@ -10,6 +10,7 @@ from agents.capacity_windows.verdicts import run_limits
 from agents.queued_jobs.reasons import RETRYABLE
 from agents.shared.jobs import path
 from infra.clouds.kubectl import ClusterApi
+from trainstack.capacity.endings import RunningJob
 from trainstack.collect.object_lists import ListRefusedError, listed
 from trainstack.ledger.periods import HOUR
 from trainstack.queues.matching import candidates
@@ -52,17 +53,26 @@ def demand(state: State, shares: Mapping[str, int]) -> list[PoolDemand]:
             for flavor in {name for name, resource in job.assigned if resource == GPU}:
                 past.setdefault(flavor, []).append(job.conditions["Admitted"].since - job.created)
     return [
-        _pool(name, shares.get(name, 1), waiting.get(name, []), sorted(past.get(name, [])))
+        pool_demand(
+            name,
+            [(job.gpus / shares.get(name, 1), job.longest) for job in waiting.get(name, [])],
+            sorted(past.get(name, [])),
+        )
         for name in sorted({*waiting, *past})
     ]
 
 
-def _pool(flavor: str, shares: int, jobs: Sequence[Job], waits: Sequence[datetime.timedelta]) -> PoolDemand:
-    limited = [(job.gpus / shares, job.longest) for job in jobs if job.longest is not None]
+def pool_demand(
+    flavor: str,
+    jobs: Sequence[tuple[float, datetime.timedelta | None]],
+    waits: Sequence[datetime.timedelta],
+) -> PoolDemand:
+    """The demand of a pool; `jobs`: GPUs and time limit of each waiting one; `waits`: past ones, sorted."""
+    limited = [(gpus, longest) for gpus, longest in jobs if longest is not None]
     return PoolDemand(
         flavor=flavor,
         jobs=len(jobs),
-        gpus=sum(job.gpus for job in jobs) / shares,
+        gpus=sum(gpus for gpus, _ in jobs),
         gpu_hours=sum(gpus * (longest / HOUR) for gpus, longest in limited),
         without_limit=len(jobs) - len(limited),
         waits=len(waits),
@@ -86,36 +96,64 @@ def _first(job: Job, state: State) -> str:
     return next(found, "")
 
 
-def resumable(cluster: ClusterApi, state: State, shares: Mapping[str, int]) -> float | None:
-    """The share of GPUs of known jobs whose objects declare a checkpoint interval; None where unknown.
-
-    GPU-hours would be weighted by run times, which jobs that still run do not have yet.
-    """
+def checkpointed(cluster: ClusterApi, state: State) -> frozenset[tuple[str, str]] | None:
+    """Namespace and name of objects that declare a checkpoint interval; None where they cannot be read."""
     if not state.whole:
         return None
     try:
         owners = [body for kind in RETRYABLE for body in listed(cluster, path(kind))]
     except ListRefusedError:
         return None
-    return share(state.jobs, owners, shares)
+    return declared(owners)
 
 
-def share(
-    jobs: Iterable[Job], owners: Iterable[Mapping[str, Any]], shares: Mapping[str, int]
-) -> float | None:
-    """The share of GPUs of admitted jobs whose owner declares a checkpoint interval; None without any."""
-    declared = {
+def declared(owners: Iterable[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
+    """Namespace and name of objects that declare a checkpoint interval."""
+    return frozenset(
         (body["metadata"]["namespace"], body["metadata"]["name"])
         for body in owners
         if run_limits({}, body).interval is not None
-    }
+    )
+
+
+def share(jobs: Iterable[Job], known: frozenset[tuple[str, str]], shares: Mapping[str, int]) -> float | None:
+    """The share of GPUs of admitted jobs whose owner declares a checkpoint interval; None without any.
+
+    GPU-hours would be weighted by run times, which jobs that still run do not have yet.
+    """
     gpus = {True: 0.0, False: 0.0}
     for job in jobs:
         if job.is_("Admitted"):
-            gpus[(job.namespace, job.name) in declared] += sum(
-                float(amount) / shares.get(pool, 1)
-                for (pool, resource), amount in job.assigned.items()
-                if resource == GPU
-            )
+            gpus[(job.namespace, job.name) in known] += sum(_gpus(job, shares).values())
     total = sum(gpus.values())
     return gpus[True] / total if total else None
+
+
+def running(
+    state: State,
+    known: frozenset[tuple[str, str]] | None,
+    shares: Mapping[str, int],
+    teams: Mapping[str, str],
+) -> list[RunningJob]:
+    """Jobs that hold GPUs; `teams`: names by namespace."""
+    return [
+        RunningJob(
+            name=job.name,
+            team=teams.get(job.namespace, job.namespace),
+            pools=tuple(found),
+            gpus=sum(found.values()),
+            until=job.deadline,
+            checkpoints=None if known is None else (job.namespace, job.name) in known,
+        )
+        for job in state.jobs
+        if job.admitted and (found := _gpus(job, shares))
+    ]
+
+
+def _gpus(job: Job, shares: Mapping[str, int]) -> dict[str, float]:
+    """Assigned GPUs by pool; a share of a GPU counts as its part."""
+    return {
+        pool: float(amount) / shares.get(pool, 1)
+        for (pool, resource), amount in job.assigned.items()
+        if resource == GPU and amount
+    }

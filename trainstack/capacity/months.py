@@ -127,11 +127,9 @@ def _class_month(machine: str, pools: Sequence[PoolCapacity], past: History, mon
     on_commitments, idle_usd = 0.0, list[float | None]()
     for pool in pools:
         held[pool.kind] = held.get(pool.kind, 0.0) + past.hours(pool.flavor, month)
-        used = idle = 0.0
-        for day, committed in pool.by_day(start, end):
-            on = min(committed, past.held.get((pool.flavor, day), 0.0))
-            used, idle = used + on, idle + committed - on
-        on_commitments += used
+        idle = 0.0
+        for _, committed, on in held_on(pool, past, start, end):
+            on_commitments, idle = on_commitments + on, idle + committed - on
         rate = pool.rates["own"]
         idle_usd.append(idle * rate.usd if rate else None if idle else 0.0)
     return ClassMonth(
@@ -145,6 +143,14 @@ def _class_month(machine: str, pools: Sequence[PoolCapacity], past: History, mon
         idle_usd=_sum(idle_usd),
         usd=_sum(past.usd.get((pool.flavor, month), 0.0) for pool in pools),
     )
+
+
+def held_on(
+    pool: PoolCapacity, past: History, start: datetime.datetime, end: datetime.datetime
+) -> Iterator[tuple[datetime.date, float, float]]:
+    """Each day between two times, with the committed hours of a pool and those of them that jobs held."""
+    for day, committed in pool.by_day(start, end):
+        yield day, committed, min(committed, past.held.get((pool.flavor, day), 0.0))
 
 
 def _commitments(

@@ -1,9 +1,10 @@
 """Facts of a stack file and a ledger that do not fit together (pure)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from trainstack.capacity.classes import PoolCapacity
 from trainstack.capacity.history import History
+from trainstack.capacity.reserved import ReservedCapacity
 
 
 def notes(pools: Sequence[PoolCapacity], past: History) -> Iterator[str]:
@@ -24,6 +25,8 @@ def notes(pools: Sequence[PoolCapacity], past: History) -> Iterator[str]:
                 f"{at}.id: pools {other} and {pool.pool} name {pool.reservation}; each counts its "
                 "max_nodes: their sum must be its size"
             )
+        if pool.max_nodes is None:
+            continue
         most = pool.max_nodes * pool.node_gpus * 24
         over = [
             day for (name, day), hours in past.held.items() if name == pool.flavor and hours > most + 1e-6
@@ -35,3 +38,33 @@ def notes(pools: Sequence[PoolCapacity], past: History) -> Iterator[str]:
             )
     for name in sorted({name for name, _ in past.held} - {pool.flavor for pool in pools}):
         yield f"pool {name} of the ledger is not in the stack file: its class is unknown"
+
+
+def reservation_notes(
+    pools: Sequence[PoolCapacity], described: Mapping[str, ReservedCapacity]
+) -> Iterator[str]:
+    """Reservations that are not read, cannot be used in part, or cannot be given back yet."""
+    for pool in pools:
+        if pool.reservation is None:
+            continue
+        at, found = f"{pool.path}.purchase", described.get(pool.reservation)
+        if found is None:
+            if pool.max_nodes is None:
+                yield f"{at}: the cloud was not read; it counts as {pool.nodes} machines without an end"
+            continue
+        if not found.segments:
+            yield f"{at}: {found.id} is {found.status}: no capacity, and no bill"
+        if found.machine and found.machine != pool.machine:
+            yield f"{at}: {found.id} reserves {found.machine}, not {pool.machine}"
+        if pool.max_nodes is not None and found.segments and found.nodes != pool.max_nodes:
+            yield (
+                f"{pool.path}.max_nodes: {found.id} has {found.nodes} nodes, and the pool can have "
+                f"{pool.max_nodes}; the report counts those of the reservation"
+            )
+        if found.unhealthy:
+            yield f"{at}: {found.unhealthy} of {found.nodes} machines are unhealthy: paid, and not usable now"
+        if found.locked_until is not None and found.locked_nodes:
+            yield (
+                f"{at}: {found.locked_nodes} nodes cannot be given back before "
+                f"{found.locked_until:%Y-%m-%d %H:%M} UTC, the end of the commitment"
+            )

@@ -1,6 +1,6 @@
 """The report on capacity, and its document."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -8,24 +8,31 @@ from infra.stackspec.stack import StackSpec
 from trainstack.capacity.advice import CapacityAdvice, advice
 from trainstack.capacity.classes import PoolCapacity
 from trainstack.capacity.demand import PoolDemand
+from trainstack.capacity.endings import CommitmentEnd, RunningJob, endings
 from trainstack.capacity.forecasts import HoursForecast, TooShort
 from trainstack.capacity.history import History
 from trainstack.capacity.months import ClassMonth, Commitment, Outlook, class_months, coming, outlooks
-from trainstack.capacity.notes import notes
+from trainstack.capacity.notes import notes, reservation_notes
+from trainstack.capacity.reserved import ReservedCapacity
 from trainstack.capacity.teams import TeamUse, team_uses
+from trainstack.capacity.terms import CommitmentUse, commitment_uses
 
 SCHEMA = "trainstack.capacity/1"
+_NOTHING: Mapping[str, ReservedCapacity] = {}
 
 
 @dataclass(frozen=True)
 class Live:
     """Data of the cluster that the ledger does not have."""
 
-    demand: Sequence[PoolDemand]
+    demand: Sequence[PoolDemand] | None
+    """None: unknown."""
     resumable: float | None
     """Share of jobs that declare checkpoints; None: unknown."""
     notes: Sequence[str] = ()
     """What the cluster denied."""
+    running: Sequence[RunningJob] | None = None
+    """Jobs that hold GPUs; None: unknown."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,8 @@ class CapacityReport:
     region: str
     pools: tuple[PoolCapacity, ...]
     past: History
+    commitments: tuple[CommitmentUse, ...]
+    endings: tuple[CommitmentEnd, ...]
     months: tuple[ClassMonth, ...]
     teams: tuple[TeamUse, ...]
     ahead: tuple[Outlook, ...]
@@ -52,25 +61,33 @@ def report(
     past: History,
     live: Live | None,
     *,
-    shown: int,
+    shown: Collection[str],
     ahead: int,
+    described: Mapping[str, ReservedCapacity] = _NOTHING,
 ) -> CapacityReport:
     """The report on a stack; `shown`: past months; `ahead`: months to forecast from all past ones."""
     resumable = live.resumable if live else None
     found = [one for month in coming(past, ahead) for one in advice(pools, past, month, resumable)]
-    visible = set(sorted(past.months)[-shown:])
     return CapacityReport(
         stack=spec.name,
         cloud=spec.cloud,
         region=spec.region,
         pools=tuple(pools),
         past=past,
-        months=tuple(one for one in class_months(pools, past) if one.month in visible),
-        teams=tuple(one for one in team_uses(pools, past) if one.month in visible),
+        commitments=tuple(commitment_uses(pools, past)),
+        endings=tuple(endings(pools, live.running if live else None, past.end)),
+        months=tuple(one for one in class_months(pools, past) if one.month in shown),
+        teams=tuple(one for one in team_uses(pools, past) if one.month in shown),
         ahead=tuple(outlooks(pools, past, ahead)),
         advice=tuple(found),
         live=live,
-        notes=(*past.notes, *notes(pools, past), *_prices(pools), *(live.notes if live else ())),
+        notes=(
+            *past.notes,
+            *notes(pools, past),
+            *reservation_notes(pools, described),
+            *_prices(pools),
+            *(live.notes if live else ()),
+        ),
     )
 
 
@@ -91,11 +108,13 @@ def document(found: CapacityReport) -> dict[str, Any]:
         "region": found.region,
         "ledger_end": found.past.end,
         "pools": [_pool(pool) for pool in found.pools],
+        "commitments": [_commitment(one) for one in found.commitments],
+        "endings": [_renamed(one, "machine", "class") for one in found.endings],
         "months": [month(one) for one in found.months],
         "teams": [_renamed(one, "machine", "class") for one in found.teams],
         "forecast": [_outlook(one) for one in found.ahead],
         "queue": None
-        if found.live is None
+        if found.live is None or found.live.demand is None
         else [_renamed(one, "flavor", "pool") for one in found.live.demand],
         "resumable_share": None if found.live is None else found.live.resumable,
         "advice": [_renamed(one, "machine", "class") for one in found.advice],
@@ -103,7 +122,9 @@ def document(found: CapacityReport) -> dict[str, Any]:
     }
 
 
-def _renamed(one: PoolDemand | CapacityAdvice | TeamUse, name: str, other: str) -> dict[str, Any]:
+def _renamed(
+    one: PoolDemand | CapacityAdvice | TeamUse | CommitmentEnd, name: str, other: str
+) -> dict[str, Any]:
     """A record as an object in which one field has another name."""
     return {other if key == name else key: value for key, value in asdict(one).items()}
 
@@ -112,6 +133,7 @@ def _pool(pool: PoolCapacity) -> dict[str, Any]:
     return {
         "pool": pool.pool,
         "class": pool.machine,
+        "cloud": pool.cloud,
         "region": pool.region,
         "purchase": pool.kind,
         "reservation": pool.reservation,
@@ -123,6 +145,25 @@ def _pool(pool: PoolCapacity) -> dict[str, Any]:
         "end": pool.period.end,
         "usd_per_gpu_hour": {market: rate and asdict(rate) for market, rate in pool.rates.items()},
         "break_even": dict(pool.break_even),
+    }
+
+
+def _commitment(one: CommitmentUse) -> dict[str, Any]:
+    return {
+        "pool": one.pool,
+        "class": one.machine,
+        "kind": one.kind,
+        "reservation": one.reservation,
+        "nodes": one.nodes,
+        "start": one.start,
+        "end": one.end,
+        "committed_hours": one.committed_hours,
+        "held_hours": one.held_hours,
+        "utilization": one.utilization,
+        "unused_hours": one.unused_hours,
+        "unused_usd": one.unused_usd,
+        "to_come_hours": one.to_come_hours,
+        "to_come_usd": one.to_come_usd,
     }
 
 

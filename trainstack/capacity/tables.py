@@ -14,6 +14,10 @@ PAST = (
     "class", "month", "committed h", "held h", "utilization", "coverage", "spot", "idle h", "idle USD",
     "USD/held h",
 )  # fmt: skip
+TERMS = (
+    "pool", "class", "kind", "until", "committed h", "held h", "utilization", "unused h", "unused USD",
+    "to come USD",
+)  # fmt: skip
 TEAMS = ("class", "month", "team", "guaranteed h", "held h", "share", "USD")
 PRICES = ("class", "region", "on demand", "spot", "block", "block pays above", "spot pays below", "prices of")
 AHEAD = ("class", "month", "committed h", "forecast h", "error h", "backtests")
@@ -40,6 +44,42 @@ def past_rows(found: CapacityReport) -> list[tuple[str, ...]]:
         )
         for one in found.months
     ]
+
+
+def term_rows(found: CapacityReport) -> list[tuple[str, ...]]:
+    """Rows of `TERMS`: each commitment in the part of its term that the ledger covers."""
+    return [
+        (
+            one.pool,
+            one.machine,
+            one.kind,
+            "-" if one.end is None else _time(one.end),
+            _hours(one.committed_hours),
+            _hours(one.held_hours),
+            _share(one.utilization),
+            _hours(one.unused_hours),
+            _usd(one.unused_usd),
+            "-" if one.end is None else _usd(one.to_come_usd),
+        )
+        for one in found.commitments
+    ]
+
+
+def ending_lines(found: CapacityReport) -> list[str]:
+    """Ends of commitments that are to come, each with the jobs that may still run then."""
+    lines = []
+    for one in found.endings:
+        left = (one.end - found.past.end) / DAY
+        head = f"{one.pool}: {one.nodes} x {one.machine} end on {_time(one.end)} UTC, in {left:,.1f} days"
+        if one.stops is None:
+            lines.append(f"  {head}; machines run on, and are billed on demand")
+            continue
+        lines.append(f"  {head}; jobs are stopped from {_time(one.stops)} UTC on")
+        for job in one.over or ():
+            until = "has no time limit" if job.until is None else f"may run until {_time(job.until)} UTC"
+            saves = {True: "", False: ", declares no checkpoints", None: ", checkpoints unknown"}
+            lines.append(f"    {job.name} ({job.team}, {job.gpus:,.4g} GPUs) {until}{saves[job.checkpoints]}")
+    return ["", "ends", *lines] if lines else []
 
 
 def team_rows(found: CapacityReport) -> list[tuple[str, ...]]:
@@ -106,7 +146,7 @@ def queue_rows(found: CapacityReport) -> list[tuple[str, ...]]:
             "-" if one.p95_minutes is None else f"{one.p95_minutes:,.0f}",
             str(one.waits),
         )
-        for one in (found.live.demand if found.live else ())
+        for one in ((found.live.demand if found.live else None) or ())
     ]
 
 
@@ -116,8 +156,10 @@ def commitments(found: CapacityReport) -> list[str]:
     for pool in found.pools:
         if pool.nodes:
             start, end = map(_time, (pool.period.start, pool.period.end))
-            left = f" (in {(pool.period.end - found.past.end) / DAY:,.0f} days)" if pool.period.end else ""
-            times = f", start {start}, end {end}{left}" if pool.kind == "block" else ""
+            days = (pool.period.end - found.past.end) / DAY if pool.period.end else 0.0
+            left = f" (in {days:,.0f} days)" if days > 0 else ""
+            fixed = pool.prepaid and (pool.kind != "reserved" or pool.period.end)
+            times = f", start {start}, end {end}{left}" if fixed else ""
             named = f" {pool.reservation}" if pool.reservation else ""
             lines.append(f"{pool.pool}: {pool.commitment}{named}, {pool.nodes} x {pool.machine}{times}")
     return lines

@@ -18,11 +18,12 @@ from tests.agents.gpu_ledger.workloads import DAY, GPU
 from tests.trainstack.capacity.ledgers import BEGUN, USD, book, documents, months
 from tests.trainstack.cli.command import run, run_json
 from trainstack.capacity.advice import CapacityAdvice, advice, line
-from trainstack.capacity.classes import GpuHourRate, PoolCapacity, pools
+from trainstack.capacity.classes import GpuHourRate, PoolCapacity
 from trainstack.capacity.forecasts import HoursForecast, TooShort, forecast, needed_days
 from trainstack.capacity.history import History, history, read_files
 from trainstack.capacity.months import UNKNOWN, class_months, coming, forecast_of, outlooks
 from trainstack.capacity.notes import notes
+from trainstack.capacity.pools import pools
 from trainstack.ledger.periods import TimeSpan, bounds, following
 
 START = datetime.datetime.fromtimestamp(BEGUN, datetime.UTC)
@@ -42,6 +43,7 @@ def pool(kind: str = "on_demand", nodes: int = 0, **more: Any) -> PoolCapacity:
         "path": "layout.pools[0]",
         "flavor": "a100",
         "machine": "p4d.24xlarge",
+        "cloud": "aws",
         "region": "us-east-1",
         "kind": kind,
         "reservation": "cr-1" if kind in ("reserved", "block") else None,
@@ -327,7 +329,6 @@ def test_the_command_reads_files_and_prints_the_same_each_time(tmp_path: Path) -
     ("arguments", "code"),
     [
         (("-s", "dev-gcp"), "ledger-of-other-stack"),
-        (("-s", "small-aws"), "profile-without-queues"),
         (("-s", "dev-aws", "--rehearse"), "option-conflict"),
     ],
 )

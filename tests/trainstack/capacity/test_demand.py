@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.trainstack.queues.samples import NOW, POOL, condition, hours, job, running, state
-from trainstack.capacity.demand import LEAST_WAITS, demand, share
+from trainstack.capacity.demand import LEAST_WAITS, declared, demand, share
 
 
 def test_waiting_jobs_count_by_the_pool_that_they_try_first() -> None:
@@ -42,7 +42,8 @@ def test_the_share_of_gpus_whose_jobs_declare_checkpoints(minutes: dict[str, str
         "kind": "Job",
         "metadata": {"namespace": "red", "name": "a", "annotations": minutes},
     }
-    assert share(jobs, [owner], {}) == expected and share([], [owner], {}) is None
+    known = declared([owner])
+    assert share(jobs, known, {}) == expected and share([], known, {}) is None
 
 
 def test_shares_of_gpus_count_as_their_part() -> None:
@@ -58,4 +59,4 @@ def test_shares_of_gpus_count_as_their_part() -> None:
         },
     }
     other = replace(running("b"), assigned={("whole", "nvidia.com/gpu"): Decimal(8)})
-    assert share([running("a"), other], [owner], {POOL: 4}) == pytest.approx(0.2)
+    assert share([running("a"), other], declared([owner]), {POOL: 4}) == pytest.approx(0.2)

@@ -14,8 +14,8 @@ from tests.agents.gpu_ledger.workloads import DAY
 from tests.trainstack.capacity.ledgers import SPACE, TEAM, ask, book
 from tests.trainstack.cli.command import checked
 from tests.trainstack.queues.test_reading import FORBIDDEN, KUEUE, Scripted, items, workload
-from trainstack.cli import capacity
 from trainstack.cli.app import app
+from trainstack.cli.ledgers import sources
 from trainstack.cli.scope import Scope
 
 DAYS = 100
@@ -40,7 +40,7 @@ def shown(
 ) -> tuple[Any, BaseException | None]:
     """The document, and the error after it."""
     given = {SPACE: TEAM, **teams}
-    monkeypatch.setattr(capacity, "scope", lambda *_, **__: scripted(given, answers))
+    monkeypatch.setattr(sources, "scope", lambda *_, **__: scripted(given, answers))
     done = CliRunner().invoke(app, ["capacity", "-s", "dev-aws", "--format", "json"])
     return checked(done.stdout), done.exception
 

@@ -15,7 +15,8 @@ from infra.stackspec.aws.cloud import AwsPoolSpec
 from infra.stackspec.sharing import TimeSharingSpec
 from infra.stackspec.stack import StackSpec
 from tests.trainstack.cli.command import run, run_json
-from trainstack.capacity.classes import PoolCapacity, pools
+from trainstack.capacity.classes import PoolCapacity
+from trainstack.capacity.pools import pools
 from trainstack.ledger import forms, slurm
 
 ON = datetime.date(2026, 12, 1)

@@ -1,6 +1,6 @@
 """Interfaces of what commands use of a cloud."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # slow to import
@@ -11,6 +11,8 @@ if TYPE_CHECKING:  # slow to import
     from infra.stackspec import StackSpec
     from trainstack.bootstrap.stacks import BootstrapPlace
     from trainstack.bootstrap.trust import Trust
+    from trainstack.capacity.classes import PoolCapacity
+    from trainstack.capacity.reserved import ReservedCapacity
     from trainstack.preflight.deployment import Preflight
     from trainstack.preflight.shortfalls import Short
     from trainstack.versions.pins import Row
@@ -56,6 +58,9 @@ class CloudServices(Protocol):
 
     def presumed(self, spec: "StackSpec", /) -> list[dict[str, Any]]:
         """Capacity that a rehearsal takes as bought: rows of `rehearsal.client.Rehearsal.seed` with URNs."""
+
+    def reservations(self, pools: "Sequence[PoolCapacity]", /) -> "Iterator[ReservedCapacity | Problem]":
+        """Reservations of pools as the cloud describes them. Raises UserError without a login."""
 
     def to_keep(self, resources: Sequence[Mapping[str, Any]]) -> list[str]:
         """URNs in a state that belong to others as well: the end of the stack forgets them only."""

@@ -17,6 +17,7 @@ from rehearsal.jobs.aws.sagemaker import job_requests, quotas
 from rehearsal.jobs.aws.sagemaker.descriptions import described, summary
 from rehearsal.jobs.aws.sagemaker.endpoints import EndpointsApi
 from rehearsal.jobs.aws.sagemaker.paging import matching, page
+from rehearsal.jobs.aws.sagemaker.plans import PlansApi
 from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord, TrainingJobStore
 from rehearsal.jobs.aws.sagemaker.studio import Studio, sees_account
 from rehearsal.jobs.aws.sagemaker.tuning_api import TuningApi
@@ -67,6 +68,7 @@ class SageMakerApi(JsonService):
             "AddTags": self._add_tags,
             **self._tuning.operations(),
             **self._owned.operations(),
+            **PlansApi(self._state).operations(),
             **Studio(self._state, self._faults.quotas).operations(),
         }
 

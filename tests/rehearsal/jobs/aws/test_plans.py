@@ -60,6 +60,17 @@ def test_a_plan_that_does_not_fit_is_refused(account: Account, changes: dict[str
     assert words in refused(account)
 
 
+def test_a_plan_is_described_as_it_was_seeded(account: Account) -> None:
+    times = {"startTime": "2026-12-01T11:30:00Z", "endTime": "2026-12-08T11:30:00Z"}
+    plan(account, totalInstanceCount=2, upfrontFee="16800.00", **times)
+    found = account.client("sagemaker").describe_training_plan(TrainingPlanName="december")
+    assert (found["Status"], found["UpfrontFee"], found["TotalInstanceCount"]) == ("Active", "16800.00", 2)
+    (part,) = found["ReservedCapacitySummaries"]
+    assert part["EndTime"] == found["EndTime"] and (found["EndTime"] - found["StartTime"]).days == 7
+    with pytest.raises(ClientError, match="ResourceNotFound"):
+        account.client("sagemaker").describe_training_plan(TrainingPlanName="january")
+
+
 def test_a_plan_of_another_region_is_not_there(account: Account) -> None:
     plan(account)
     elsewhere = ARN.replace(REGION, "us-east-1")

@@ -1,6 +1,6 @@
 """Services of AWS that commands use."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from infra.clouds.aws.login import LOG_IN, LoggedOutError, clients
@@ -12,6 +12,8 @@ from infra.outputs.jobs import JobOutputs
 if TYPE_CHECKING:
     from infra.outputs.cluster import StackOutputs
     from infra.stackspec import StackSpec
+    from trainstack.capacity.classes import PoolCapacity
+    from trainstack.capacity.reserved import ReservedCapacity
     from trainstack.cli.clouds.services import PinnedVersions, Setup
     from trainstack.preflight.deployment import Preflight
     from trainstack.preflight.shortfalls import Short
@@ -70,6 +72,16 @@ def presumed(spec: "StackSpec") -> list[dict[str, Any]]:
         for pool in getattr(spec.layout, "pools", ())
         if pool.purchase.kind in ("reserved", "block")
     ]
+
+
+def reservations(pools: "Sequence[PoolCapacity]") -> "Iterator[ReservedCapacity | Problem]":
+    """Reservations, Capacity Blocks and training plans of pools. Raises UserError without a login."""
+    from trainstack.capacity.aws.reading import described  # noqa: PLC0415 - slow to import
+
+    try:
+        yield from described(pools, clients())
+    except LoggedOutError as error:
+        raise UserError([Problem("login", None, str(error), LOG_IN, code="logged-out")]) from error
 
 
 def to_keep(resources: Sequence[Mapping[str, Any]]) -> list[str]:

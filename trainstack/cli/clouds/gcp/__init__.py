@@ -1,14 +1,17 @@
 """Services of Google Cloud that commands use."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from infra.errors import Problem, UserError
 from infra.jobs.service_part import RunService
 from infra.outputs.jobs import JobOutputs
 
 if TYPE_CHECKING:
     from infra.outputs.cluster import StackOutputs
     from infra.stackspec import StackSpec
+    from trainstack.capacity.classes import PoolCapacity
+    from trainstack.capacity.reserved import ReservedCapacity
     from trainstack.cli.clouds.services import PinnedVersions, Setup
     from trainstack.preflight.deployment import Preflight
     from trainstack.preflight.shortfalls import Short
@@ -50,6 +53,17 @@ def beyond(spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) 
 def presumed(spec: "StackSpec") -> list[dict[str, Any]]:  # noqa: ARG001 - as on AWS
     """Nothing: a rehearsed pool may name any reservation that no program has made."""
     return []
+
+
+def reservations(pools: "Sequence[PoolCapacity]") -> "Iterator[ReservedCapacity | Problem]":
+    """Reservations of pools. Raises UserError without a login."""
+    from infra.clouds.gcp import login  # noqa: PLC0415 - slow to import
+    from trainstack.capacity.gcp.reading import described  # noqa: PLC0415
+
+    try:
+        yield from described(pools, login.session(4)[0])
+    except login.LoggedOutError as error:
+        raise UserError([Problem("login", None, str(error), login.LOG_IN, code="logged-out")]) from error
 
 
 def to_keep(resources: Sequence[Mapping[str, Any]]) -> list[str]:  # noqa: ARG001 - as on AWS

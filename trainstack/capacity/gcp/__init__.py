@@ -1,0 +1,1 @@
+"""Reserved capacity of Google Cloud."""

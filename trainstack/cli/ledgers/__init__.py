@@ -1,0 +1,1 @@
+"""Sources of hours, queues and reservations for `trainstack capacity`."""
