@@ -167,7 +167,19 @@ class Books:
         self._log(f"{namespace}: {reason}: {error!r}")
 
 
-def terms(config: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
-    """Prices, shares of GPUs, and budget of a team in the configuration."""
+def terms(config: Mapping[str, Any], namespace: str, book: TeamBook) -> Mapping[str, Any]:
+    """Prices, shares of GPUs, and budget of a team in the configuration.
+
+    Pools that it does not have any more, such as those of a cluster that has left, keep the price that the
+    book had for their hours: else the use of a budget would fall when a pool is removed.
+    """
     shared = SharedPools.of(config)
-    return {**vars(shared), "budget": config["budgets"].get(namespace)}
+    booked = {pool for _, _, pool, _ in (*book.rows, *book.sums)} | {
+        pool for one in book.open.values() for pool, _ in one.shares
+    }
+    past = {pool: price for pool, price in (book.terms.get("prices") or {}).items() if pool in booked}
+    return {
+        **vars(shared),
+        "prices": {**past, **shared.prices},
+        "budget": config["budgets"].get(namespace),
+    }

@@ -98,9 +98,10 @@ def uses(
 ) -> list[LimitUse]:
     """The use of each limit of a budget, from the month's rows and running attempts.
 
-    `promised`: admitted jobs that do not run yet.
+    `promised`: admitted jobs that do not run yet. Pools that are not in `prices` any more have those of the
+    book.
     """
-    end = month_end(now)
+    end, prices = month_end(now), {**(book.terms.get("prices") or {}), **prices}
     rows = [(row.pool, row.resource, float(row.held_s)) for row in book.of_month(stamp(now)[:7])]
     # Open attempts are in the rows until `book.seen`; their reservation is counted from there.
     coming = [(one.shares, one.may_take_s(book.seen, end)) for one in book.open.values()]

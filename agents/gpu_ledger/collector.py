@@ -172,7 +172,7 @@ class Collector:
 
     def _complete(self, book: TeamBook, *, namespace: str) -> None:
         """Bring a book that was read up to date with the Workloads of its namespace, and decide on these."""
-        book.terms = dict(terms(self._config, namespace))
+        book.terms = dict(terms(self._config, namespace, book))
         decisions = self._decisions.get(namespace)
         if decisions:
             decisions.forget()

@@ -7,7 +7,8 @@ import pytest
 from agents.gpu_ledger.attempts import month_end
 from agents.gpu_ledger.budget import Exemption, GpuBudget, JobRequest, judge, uses
 from agents.gpu_ledger.ledger import TeamBook
-from tests.agents.gpu_ledger.workloads import GPU, MIDNIGHT, POOL, said
+from tests.agents.gpu_ledger.cluster import Cluster, metric
+from tests.agents.gpu_ledger.workloads import GPU, MIDNIGHT, POOL, said, workload
 
 NOW = MIDNIGHT
 PRICES = {POOL: {GPU: 4.0}}
@@ -105,3 +106,22 @@ def test_exempt_jobs_start_and_it_is_said_who_decided(
     found, why = starts(asked(5), budget, used(0))
     assert found == exempt
     assert ("lead@example.com: deadline" in why) == exempt
+
+
+def test_hours_of_a_pool_that_is_removed_stay_in_the_budget_of_the_month() -> None:
+    cluster = Cluster()
+    cluster.terms = {"prices": {POOL: {GPU: 3.0}, "l4": {GPU: 1.0}}}
+    cluster.put(workload(admitted=MIDNIGHT, finished=MIDNIGHT + 3600, gpus=8))
+    cluster.clock = MIDNIGHT + 4000
+    before = metric(cluster.run(cluster.collector(usd=48)), "trainstack_budget_used_ratio", budget="usd")
+    assert before == pytest.approx(0.5)
+    # The pool is gone, and its price with it; then the collector is killed once more.
+    cluster.terms = {"prices": {"l4": {GPU: 1.0}}}
+    for _ in range(2):
+        made = cluster.run(cluster.collector(usd=48))
+        assert metric(made, "trainstack_budget_used_ratio", budget="usd") == before
+    assert cluster.book().terms["prices"] == {POOL: {GPU: 3.0}, "l4": {GPU: 1.0}}
+    # A pool of that name has the price of now.
+    cluster.terms = {"prices": {POOL: {GPU: 6.0}}}
+    made = cluster.run(cluster.collector(usd=48))
+    assert metric(made, "trainstack_budget_used_ratio", budget="usd") == pytest.approx(1)
