@@ -1,5 +1,6 @@
 """Loads a StackSpec from its layers; raises with every problem."""
 
+import contextlib
 import difflib
 import functools
 from collections.abc import Mapping
@@ -89,6 +90,20 @@ def require_file(stack: str, folder: Path = CONFIG) -> None:
         at = folder.name if folder == places.CLIENT else f"{folder.parent.name}/{folder.name}"
         rule = f"has no file {at}/Pulumi.{stack}.yaml"
         raise UserError([Problem("--stack", stack, rule, fix, code="stack-file-missing")])
+
+
+def members_left(spec: StackSpec, folder: Path = CONFIG) -> list[str]:
+    """Stacks whose files name a cluster of this large stack that it does not have; of any other stack none."""
+    if not isinstance(spec.layout, LargeLayout):
+        return []
+    names, found = {one.name for one in spec.layout.clusters}, []
+    for stack in stacks(folder):
+        with contextlib.suppress(UserError):  # files of other stacks may be wrong
+            given = {name: merge.values(one) for name, one in _file(stack, folder)[0].items()}
+            cluster = given.get(CLUSTER)
+            if given.get(OF) == spec.name and cluster not in names and stack == cluster_stack(spec.name, str(cluster)):
+                found.append(stack)
+    return found
 
 
 def load_file(stack: str, folder: Path = CONFIG) -> LoadedSpec:

@@ -109,7 +109,7 @@ def up(
 ) -> None:
     """Deploy the stack file, then validate the stack with a real training run."""
     from infra.engine.packs import Packs  # noqa: PLC0415
-    from trainstack.cli.operations import several  # noqa: PLC0415
+    from trainstack.cli.operations import leaving, several  # noqa: PLC0415
     from trainstack.cli.operations.deployment import open_deployment  # noqa: PLC0415
     from trainstack.cli.operations.session import Kinds  # noqa: PLC0415
 
@@ -128,6 +128,7 @@ def up(
         clusters.before_manager(to_stderr=form is Format.JSON)
         yes = yes or bool(clusters.stacks)
     deployment.up(confirmed=yes, verbose=verbose, now=now, plan=plan, as_json=form is Format.JSON)
+    leaving.name_left(deployment.loaded.spec, rehearse=rehearse)
 
 
 PreviewForm = Annotated[
@@ -268,11 +269,13 @@ def destroy(
     provider: Provider = None,
 ) -> None:
     """Stop all jobs, then delete everything that the stack created; of a large stack also its clusters."""
-    from trainstack.cli.operations import several  # noqa: PLC0415
+    from trainstack.cli.operations import leaving, several  # noqa: PLC0415
     from trainstack.cli.operations.session import Kinds, open_session  # noqa: PLC0415
 
     session = open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider))
-    clusters = several.clusters_of(session.spec, "destroy", context.params)
+    leaving.refuse_of_manager(session)
+    left = leaving.left_of(session.spec, rehearse=rehearse)
+    clusters = several.clusters_of(session.spec, "destroy", context.params, left)
     session.destroy(confirmed=yes or bool(clusters.stacks), now=now)
     clusters.after_manager()
 

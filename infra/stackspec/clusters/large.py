@@ -85,8 +85,9 @@ class LargeLayout(KubernetesLayout):
     scheduler: Literal["kueue", "slurm"]
     """Scheduler that queues and starts jobs; only `kueue` is supported yet."""
 
-    clusters: Annotated[tuple[ClusterSpec, ...], Field(min_length=2, max_length=20)]
-    """Clusters that run jobs, 2 to 20: the most that Kueue connects."""
+    clusters: Annotated[tuple[ClusterSpec, ...], Field(min_length=1, max_length=20)]
+    """Clusters that run jobs, at most 20, as Kueue connects no more. With one the queue is that of a `medium`
+    stack at a higher price: it is for the time until another one is added, as after the loss of a cluster."""
 
     training_pools: ClassVar[tuple[PoolSpec, ...]] = ()
     interruptible: ClassVar = False

@@ -137,12 +137,15 @@ def _each(
                 typer.echo(f"  {running[one]}: {said.strip()}", err=True)
 
 
-def clusters_of(spec: StackSpec | None, operation: str, given: Mapping[str, object]) -> Clusters:
+def clusters_of(
+    spec: StackSpec | None, operation: str, given: Mapping[str, object], left: Sequence[str] = ()
+) -> Clusters:
     """The stacks for an operation, once all are confirmed together. Raises UserError and typer.Abort.
 
-    `given`: options of the present command; without `yes`, an operation is not to be confirmed.
+    `given`: options of the present command; without `yes`, an operation is not to be confirmed. `left`: stacks
+    of clusters that were in the large stack before.
     """
-    stacks = stacks_of(spec)
+    stacks = [*stacks_of(spec), *left]
     name = spec.name if spec else ""
     if stacks and given.get("yes") is False:
         require_terminal()
