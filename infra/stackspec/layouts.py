@@ -15,6 +15,7 @@ from infra.stackspec.purchases import OnDemand, Reserved, Spot
 from infra.stackspec.team_budgets import MonthlyUsd, OverBudget
 
 __all__ = [
+    "VALIDATED",
     "ClusterLayout",
     "ClusterSpec",
     "HoursSpec",
@@ -31,6 +32,8 @@ __all__ = [
     "SystemPoolSpec",
 ]
 
+VALIDATED = ("training", "fine_tuning")
+"""Purposes of pools that the gate validates by default."""
 INTERRUPTIBLE = ("spot", "flex_start", "queued")
 """Ways to buy nodes that the cloud may reclaim."""
 
@@ -56,7 +59,7 @@ class ClusterLayout(KubernetesLayout):
         """Pools for training, else those for fine-tuning."""
         by_purpose = {
             purpose: tuple(pool for pool in self.pools if pool.purpose == purpose)
-            for purpose in ("training", "fine_tuning")
+            for purpose in VALIDATED
         }
         return by_purpose["training"] or by_purpose["fine_tuning"]
 
@@ -76,7 +79,7 @@ class ClusterLayout(KubernetesLayout):
         return [
             pool.name
             for pool in self.pools
-            if (pool.purpose in ("training", "fine_tuning") if named is None else pool.name in named)
+            if (pool.purpose in VALIDATED if named is None else pool.name in named)
         ]
 
 

@@ -9,6 +9,7 @@ from infra.catalog import ranges
 from infra.errors import Problem, did_you_mean
 from infra.naming import cluster_pool, cluster_stack
 from infra.stackspec.clusters.large import LargeLayout
+from infra.stackspec.layouts import VALIDATED
 from infra.stackspec.rules import checkpoints, core, mixed
 from infra.stackspec.several.derived import manager, workers
 from infra.stackspec.stack import StackSpec
@@ -123,6 +124,16 @@ def named_pools(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
             yield Problem(path, name, "unknown pool", fix, code="unknown-pool")
 
 
+def gate(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
+    """A gate validates at least one pool; a cluster without one that trains has none."""
+    trains = any(pool.purpose in VALIDATED for one in layout.clusters for pool in one.pools)
+    if spec.smoke.enabled and not (trains if spec.smoke.pools is None else spec.smoke.pools):
+        rule = "the gate has no pool to validate"
+        fix = "Name pools, give one the purpose training, or set smoke.enabled to false."
+        value = None if spec.smoke.pools is None else []
+        yield Problem("smoke.pools", value, rule, fix, code="gate-validates-nothing")
+
+
 def own_parts(spec: StackSpec, _: LargeLayout) -> Iterator[Problem]:
     """Parts that belong to one cluster are not said for all of them."""
     if spec.data.shared_fs is not None:
@@ -147,6 +158,7 @@ RULES: tuple[Rule, ...] = (
     network_ranges,
     guarantees,
     named_pools,
+    gate,
     own_parts,
 )
 

@@ -15,7 +15,7 @@ from infra.naming import cluster_pool, cluster_stack
 from infra.stackspec.clusters.common import KubernetesLayout
 from infra.stackspec.clusters.large import OF_OTHER_CLOUD, ClusterSpec, LargeLayout
 from infra.stackspec.document import ITEM_KEY, Branch, Leaf, Node, Origin, node
-from infra.stackspec.layouts import ClusterLayout
+from infra.stackspec.layouts import VALIDATED, ClusterLayout
 from infra.stackspec.merge import values
 from infra.stackspec.several.clouds import names_of
 from infra.stackspec.stack import StackSpec
@@ -98,7 +98,7 @@ def worker_tree(tree: Node, cluster: str) -> Branch:
     spec, layout = _children(tree), _children(_children(tree)["layout"])
     found = layout["clusters"]
     own = _children(_children(found)[cluster])
-    pools = set(_children(own["pools"]))
+    pools = _children(own["pools"])
     kept = {name: child for name, child in layout.items() if name not in ("clusters", "scheduler")}
     here = found.origin
     made: dict[str, Node] = {
@@ -187,13 +187,13 @@ def _team(cluster: str, pools: Collection[str], team: Node) -> Branch:
     return _with(Branch(kept, team.origin), **rename)
 
 
-def _smoke(cluster: str, pools: Collection[str], smoke: Node) -> Branch:
-    """The gate of a worker; none where `smoke.pools` names pools of other clusters only."""
+def _smoke(cluster: str, pools: Mapping[str, Node], smoke: Node) -> Branch:
+    """The gate of a worker; none where `smoke.pools` names pools of other clusters only, or no pool trains."""
     named = _plain(_children(smoke).get("pools", Leaf(None, smoke.origin)))
     if named is None:
-        return _with(smoke)
-    mine = [cluster_pool(cluster, name) for name in named if name in pools]
-    if mine:
+        if any(_plain(_children(one)["purpose"]) in VALIDATED for one in pools.values()):
+            return _with(smoke)
+    elif mine := [cluster_pool(cluster, name) for name in named if name in pools]:
         return _with(smoke, pools=lambda given: Leaf(mine, given.origin))
     off: dict[str, Node] = {"enabled": Leaf(False, smoke.origin), "schedule": Leaf(None, smoke.origin)}
     return Branch({**_children(smoke), **off, "pools": Leaf(None, smoke.origin)}, smoke.origin)

@@ -301,3 +301,16 @@ def test_settings_of_google_cloud_for_one_cluster_are_refused_for_all(
     stackspec.load("dev", copy.deepcopy(given), "Pulumi.dev.yaml")
     given["spec"]["on"].update(change)
     assert expected in refused(given)
+
+
+def test_a_cluster_without_a_pool_that_trains_has_no_gate_and_the_others_keep_theirs(large: Values) -> None:
+    layout(large)["clusters"][0]["pools"][0]["purpose"] = "interactive"
+    spec = stackspec.load("dev", large, "Pulumi.dev.yaml").spec
+    assert isinstance(spec.layout, LargeLayout)
+    made = workers(spec, spec.layout)
+    assert {name: one.smoke.enabled for name, one in made.items()} == {"usw2": False, "use1": True}
+    layout(large)["clusters"][1]["pools"][0]["purpose"] = "interactive"
+    assert refused(large) == {("smoke.pools", "gate-validates-nothing")}
+    spec_of = large["spec"]
+    spec_of["smoke"] = {**spec_of.get("smoke", {}), "pools": []}
+    assert refused(large) == {("smoke.pools", "gate-validates-nothing")}
