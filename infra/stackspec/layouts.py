@@ -58,8 +58,7 @@ class ClusterLayout(KubernetesLayout):
     def training_pools(self) -> tuple[PoolSpec, ...]:
         """Pools for training, else those for fine-tuning."""
         by_purpose = {
-            purpose: tuple(pool for pool in self.pools if pool.purpose == purpose)
-            for purpose in VALIDATED
+            purpose: tuple(pool for pool in self.pools if pool.purpose == purpose) for purpose in VALIDATED
         }
         return by_purpose["training"] or by_purpose["fine_tuning"]
 

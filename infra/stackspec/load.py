@@ -93,7 +93,7 @@ def require_file(stack: str, folder: Path = CONFIG) -> None:
 
 
 def members_left(spec: StackSpec, folder: Path = CONFIG) -> list[str]:
-    """Stacks whose files name a cluster of this large stack that it does not have; of any other stack none."""
+    """Stacks whose files name a cluster of this large stack that it has not; of any other stack none."""
     if not isinstance(spec.layout, LargeLayout):
         return []
     names, found = {one.name for one in spec.layout.clusters}, []
@@ -101,7 +101,11 @@ def members_left(spec: StackSpec, folder: Path = CONFIG) -> list[str]:
         with contextlib.suppress(UserError):  # files of other stacks may be wrong
             given = {name: merge.values(one) for name, one in _file(stack, folder)[0].items()}
             cluster = given.get(CLUSTER)
-            if given.get(OF) == spec.name and cluster not in names and stack == cluster_stack(spec.name, str(cluster)):
+            if (
+                given.get(OF) == spec.name
+                and cluster not in names
+                and stack == cluster_stack(spec.name, str(cluster))
+            ):
                 found.append(stack)
     return found
 

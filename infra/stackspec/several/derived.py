@@ -188,7 +188,7 @@ def _team(cluster: str, pools: Collection[str], team: Node) -> Branch:
 
 
 def _smoke(cluster: str, pools: Mapping[str, Node], smoke: Node) -> Branch:
-    """The gate of a worker; none where `smoke.pools` names pools of other clusters only, or no pool trains."""
+    """The gate of a worker; none where `smoke.pools` names others' pools alone, or no pool trains."""
     named = _plain(_children(smoke).get("pools", Leaf(None, smoke.origin)))
     if named is None:
         if any(_plain(_children(one)["purpose"]) in VALIDATED for one in pools.values()):

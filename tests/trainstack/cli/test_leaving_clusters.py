@@ -83,7 +83,9 @@ def test_clusters_that_left_are_named_while_they_cost(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = stackspec.load_file(MANAGER).spec
-    monkeypatch.setattr(leaving, "members_left", lambda _: ["large-aws-old", "large-aws-gone", "large-aws-no"])
+    monkeypatch.setattr(
+        leaving, "members_left", lambda _: ["large-aws-old", "large-aws-gone", "large-aws-no"]
+    )
     States({"large-aws-old": OF_CLUSTER, "large-aws-gone": None}, monkeypatch)
     assert leaving.left_of(spec, rehearse=False) == ["large-aws-old"]
     leaving.name_left(spec, rehearse=False)

@@ -32,8 +32,8 @@ def refuse_of_manager(session: Session) -> None:
         flag = " --rehearse" if session.rehearsal else ""
         rule = f"its manager {of} sends jobs to it"
         fix = (
-            f"Remove {cluster} from layout.clusters of {of}, run `trainstack up -s {of}{flag}`, which moves its "
-            f"jobs, and repeat this command. `trainstack destroy -s {of}{flag}` ends all."
+            f"Remove {cluster} from layout.clusters of {of}, run `trainstack up -s {of}{flag}`, which moves "
+            f"its jobs, and repeat this command. `trainstack destroy -s {of}{flag}` ends all."
         )
         raise UserError([Problem("--stack", session.name, rule, fix, code="cluster-of-manager")])
 
@@ -52,10 +52,8 @@ def name_left(spec: StackSpec | None, *, rehearse: bool) -> None:
     """Print the clusters that get no jobs of their manager any more, and cost."""
     flag = " --rehearse" if rehearse else ""
     for stack in left_of(spec, rehearse=rehearse):
-        typer.echo(
-            f"  {stack} is no cluster of this stack any more, and still runs: trainstack destroy -s {stack}{flag}",
-            err=True,
-        )
+        end = f"trainstack destroy -s {stack}{flag}"
+        typer.echo(f"  {stack} is no cluster of this stack any more, and still runs: {end}", err=True)
 
 
 def _record(engine: EngineStack) -> dict[str, Any]:

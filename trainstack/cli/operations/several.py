@@ -142,8 +142,8 @@ def clusters_of(
 ) -> Clusters:
     """The stacks for an operation, once all are confirmed together. Raises UserError and typer.Abort.
 
-    `given`: options of the present command; without `yes`, an operation is not to be confirmed. `left`: stacks
-    of clusters that were in the large stack before.
+    `given`: options of the present command; without `yes`, an operation is not to be confirmed. `left`:
+    stacks of clusters that were in the large stack before.
     """
     stacks = [*stacks_of(spec), *left]
     name = spec.name if spec else ""
