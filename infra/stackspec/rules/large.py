@@ -130,7 +130,7 @@ def gate(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
     if spec.smoke.enabled and not (trains if spec.smoke.pools is None else spec.smoke.pools):
         rule = "the gate has no pool to validate"
         fix = "Name pools, give one the purpose training, or set smoke.enabled to false."
-        value = None if spec.smoke.pools is None else []
+        value = None if spec.smoke.pools is None else list(spec.smoke.pools)
         yield Problem("smoke.pools", value, rule, fix, code="gate-validates-nothing")
 
 
