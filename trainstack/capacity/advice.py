@@ -8,8 +8,9 @@ Source: Cloudability, "Measuring Reserved Instance profitability with the break 
 rate under reservation / effective hourly rate on demand; blog.cloudability.com, read 2026-11-29).
 
 The number of nodes follows from the same rule for each node: node n is worth its commitment if the share of
-time in which more than n - 1 nodes are held is above the break-even. The ledger has hours by day, so shares
-are means of days: use that is concentrated in some hours of a day needs more nodes at once than they say.
+time in which more than n - 1 nodes are held is above the break-even. Where the ledger counts by the hour
+(Slurm, managed jobs), shares are of hours. Books of a cluster count by day, so shares are means of days: use
+that is concentrated in some hours of a day needs more nodes at once than they say.
 
 Spot nodes cost less, and interruptions repeat work. With a share w of repeated work, an hour of work costs
 the spot price / (1 - w), which is less than on demand if
@@ -80,7 +81,9 @@ def advice(
             continue
         days = past.full_days(pool.period)[-TRAINING_DAYS:]
         start, end = bounds(month)
-        use = _Use(daily([pool], past, days), found, pool.node_gpus, (end - start).days)
+        by_hour = past.hourly(pool.flavor, days)
+        held, hours = (daily([pool], past, days), 24) if by_hour is None else (by_hour, 1)
+        use = _Use(held, found, pool.node_gpus, (end - start).days, hours)
         bought = _block(made, use) if pool.kind != "block" else None
         buys = bought is not None and bought.action == "buy"
         if pool.nodes:
@@ -97,17 +100,18 @@ def advice(
 class _Use:
     """Use of nodes in the month: the last four weeks, scaled to the forecast and to the ends of its error."""
 
-    def __init__(self, held: Sequence[float], found: HoursForecast, gpus: int, days: int) -> None:
-        self.found, self._gpus, self.days = found, gpus, days
+    def __init__(self, held: Sequence[float], found: HoursForecast, gpus: int, days: int, hours: int) -> None:
+        """Take `held` hours of periods of so many `hours`: days, or single hours where these are known."""
+        self.found, self._gpus, self.days, self._hours = found, gpus, days, hours
         self._mean = sum(held) / len(held)
         self._held = held
 
     def _at(self, hours: float) -> list[float]:
-        """Nodes of each day, as a mean over the day, where the month has so many GPU-hours."""
-        day = hours / self.days
+        """Nodes of each day or hour, as a mean over it, where the month has so many GPU-hours."""
+        each = hours / (self.days * 24 / self._hours)
         # Without use in the last weeks, that of the error is spread evenly.
-        scaled = [one * day / self._mean for one in self._held] if self._mean else [day]
-        return [one / (24 * self._gpus) for one in scaled]
+        scaled = [one * each / self._mean for one in self._held] if self._mean else [each]
+        return [one / (self._hours * self._gpus) for one in scaled]
 
     def share(self, first: int, nodes: int) -> Range:
         """The share of time in which jobs hold `nodes` nodes, beyond the `first` ones."""
@@ -118,7 +122,7 @@ class _Use:
         return sum(min(max(0.0, one - first), nodes) for one in days) / len(days) / nodes
 
     def most(self) -> int:
-        """Nodes of the day with the most use, at the upper end of the forecast."""
+        """Nodes of the day or hour with the most use, at the upper end of the forecast."""
         return math.ceil(max(self._at(self.found.high)) - 1e-9)
 
     def hours(self, nodes: int) -> float:

@@ -25,6 +25,17 @@ SHARE: Final = 0.8
 
 
 @dataclass(frozen=True)
+class BackTest:
+    """The same forecast, made on an earlier day, and what followed."""
+
+    day: int
+    """The first day that it forecast, counted from the first day of the history."""
+    forecast: float
+    """GPU-hours."""
+    actual: float
+
+
+@dataclass(frozen=True)
 class HoursForecast:
     """GPU-hours of a month."""
 
@@ -35,6 +46,8 @@ class HoursForecast:
     """Number of backtests that the error is computed from."""
     days: int
     """Days of history."""
+    tests: tuple[BackTest, ...] = ()
+    """The backtests, the latest first."""
 
     @property
     def low(self) -> float:
@@ -72,14 +85,15 @@ def forecast(daily: Sequence[float], lead: int, length: int) -> HoursForecast | 
     """The sum of `length` days that begin `lead` days after the last of `daily`, which has no gaps."""
     if len(daily) < (needed := needed_days(lead, length)):
         return TooShort(len(daily), needed)
-    errors = []
+    tests: list[BackTest] = []
     origin = len(daily) - lead - length
     while origin >= TRAINING_DAYS:
-        actual = sum(daily[origin + lead : origin + lead + length])
-        errors.append(abs(actual - _sum(daily[:origin], lead, length)))
+        first = origin + lead
+        tests.append(BackTest(first, _sum(daily[:origin], lead, length), sum(daily[first : first + length])))
         origin -= _WEEK
-    errors.sort()
-    return HoursForecast(_sum(daily, lead, length), errors[_rank(len(errors)) - 1], len(errors), len(daily))
+    errors = sorted(abs(one.actual - one.forecast) for one in tests)
+    error = errors[_rank(len(errors)) - 1]
+    return HoursForecast(_sum(daily, lead, length), error, len(errors), len(daily), tuple(tests))
 
 
 def _rank(count: int) -> int:

@@ -4,7 +4,7 @@ import datetime
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
 from infra.errors import Problem, UserError
+from trainstack.ledger.hourly import HOURS
 from trainstack.ledger.periods import ALWAYS, DAY, HOUR, TimeSpan, bounds, days, following, month_of
 
 _Hours = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -27,6 +28,14 @@ class HeldLine(BaseModel):
     usd: _Hours | None
 
 
+class HourLine(BaseModel):
+    """Hours of a pool on a day."""
+
+    pool: str
+    day: datetime.date
+    held_hours: Annotated[list[_Hours], Field(min_length=HOURS, max_length=HOURS)]
+
+
 class TeamMonth(BaseModel):
     """A month of a team."""
 
@@ -35,6 +44,8 @@ class TeamMonth(BaseModel):
     seen: AwareDatetime
     uncertain_hours: _Hours
     lines: list[HeldLine]
+    hourly: list[HourLine] | None = None
+    """None: the ledger counts by day."""
 
 
 class LedgerMonth(BaseModel):
@@ -70,6 +81,10 @@ class History:
     teams: Mapping[tuple[str, str, str], tuple[float, float | None]]
     """GPU-hours and US dollars by team, pool and month; None where hours have no price."""
     notes: tuple[str, ...]
+    hours_of: Mapping[tuple[str, datetime.date], Sequence[float]] = field(default_factory=dict)
+    """GPU-hours of the 24 hours of a day, by pool and day; days without any are absent."""
+    months_by_hour: frozenset[str] = frozenset()
+    """Months in which the ledgers of all teams count by the hour."""
 
     @property
     def end(self) -> datetime.datetime:
@@ -79,6 +94,13 @@ class History:
     def hours(self, pool: str, month: str) -> float:
         """GPU-hours of a pool in a month."""
         return self._by_month.get((pool, month), 0.0)
+
+    def hourly(self, pool: str, on: Sequence[datetime.date]) -> list[float] | None:
+        """GPU-hours of a pool in each hour of days; None without days, or where one is counted as a whole."""
+        if not on or not {month_of(day) for day in on} <= self.months_by_hour:
+            return None
+        none = [0.0] * HOURS
+        return [amount for day in on for amount in self.hours_of.get((pool, day), none)]
 
     @cached_property
     def _by_month(self) -> Mapping[tuple[str, str], float]:
@@ -205,6 +227,11 @@ def history(found: Sequence[LedgerMonth]) -> History:
                 hours, usd = teams.get(key, (0.0, 0.0))
                 unknown = usd is None or (line.usd is None and line.held_hours)
                 teams[key] = hours + line.held_hours, None if unknown else (usd or 0.0) + (line.usd or 0.0)
+    hours_of: dict[tuple[str, datetime.date], list[float]] = {}
+    for row in (row for one in found for team in one.teams for row in team.hourly or ()):
+        sums = hours_of.get((row.pool, row.day), [0.0] * HOURS)
+        hours_of[row.pool, row.day] = [sum(both) for both in zip(sums, row.held_hours, strict=True)]
+    by_hour = frozenset(one.month for one in found if all(team.hourly is not None for team in one.teams))
     by_pool: dict[tuple[str, str], float | None] = {}
     for (_, pool, month), (_, usd) in teams.items():
         before = by_pool.get((pool, month), 0.0)
@@ -213,7 +240,8 @@ def history(found: Sequence[LedgerMonth]) -> History:
     spans = {one.month: one.span for one in ordered}
     used = {month for _, month in by_pool}
     months = {month: span for month, span in spans.items() if span[0] < span[1] or month in used}
-    return History(months, held, by_pool, teams, tuple(_notes(ordered, spans)))
+    said = tuple(_notes(ordered, spans))
+    return History(months, held, by_pool, teams, said, hours_of, by_hour)
 
 
 def _notes(

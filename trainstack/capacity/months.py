@@ -96,6 +96,8 @@ class Outlook:
     month: str
     commitments: tuple[Commitment, ...]
     held: HoursForecast | TooShort
+    first: datetime.date | None
+    """First day of the history that the forecast is made from; None without any."""
 
     @property
     def committed_hours(self) -> float:
@@ -166,7 +168,8 @@ def outlooks(pools: Sequence[PoolCapacity], past: History, ahead: int) -> Iterat
     for month in coming(past, ahead):
         for machine, members in by_class(pools).items():
             found = forecast_of(members, past, month)
-            yield Outlook(machine, month, tuple(_commitments(members, *bounds(month))), found)
+            committed = tuple(_commitments(members, *bounds(month)))
+            yield Outlook(machine, month, committed, found, next(iter(past.full_days()), None))
 
 
 def coming(past: History, ahead: int) -> list[str]:

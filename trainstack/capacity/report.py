@@ -1,5 +1,6 @@
 """The report on capacity, and its document."""
 
+import datetime
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from trainstack.capacity.demand import PoolDemand
 from trainstack.capacity.endings import CommitmentEnd, RunningJob, endings
 from trainstack.capacity.forecasts import HoursForecast, TooShort
 from trainstack.capacity.history import History
+from trainstack.capacity.hours import HourUse, hour_uses
 from trainstack.capacity.months import ClassMonth, Commitment, Outlook, class_months, coming, outlooks
 from trainstack.capacity.notes import notes, reservation_notes
 from trainstack.capacity.reserved import ReservedCapacity
@@ -46,6 +48,8 @@ class CapacityReport:
     past: History
     commitments: tuple[CommitmentUse, ...]
     endings: tuple[CommitmentEnd, ...]
+    use_by_hour: tuple[HourUse, ...]
+    """Empty where the ledger counts by day."""
     months: tuple[ClassMonth, ...]
     teams: tuple[TeamUse, ...]
     ahead: tuple[Outlook, ...]
@@ -76,6 +80,7 @@ def report(
         past=past,
         commitments=tuple(commitment_uses(pools, past)),
         endings=tuple(endings(pools, live.running if live else None, past.end)),
+        use_by_hour=tuple(hour_uses(pools, past)),
         months=tuple(one for one in class_months(pools, past) if one.month in shown),
         teams=tuple(one for one in team_uses(pools, past) if one.month in shown),
         ahead=tuple(outlooks(pools, past, ahead)),
@@ -110,6 +115,7 @@ def document(found: CapacityReport) -> dict[str, Any]:
         "pools": [_pool(pool) for pool in found.pools],
         "commitments": [_commitment(one) for one in found.commitments],
         "endings": [_renamed(one, "machine", "class") for one in found.endings],
+        "use_by_hour": [_renamed(one, "machine", "class") for one in found.use_by_hour],
         "months": [month(one) for one in found.months],
         "teams": [_renamed(one, "machine", "class") for one in found.teams],
         "forecast": [_outlook(one) for one in found.ahead],
@@ -123,7 +129,7 @@ def document(found: CapacityReport) -> dict[str, Any]:
 
 
 def _renamed(
-    one: PoolDemand | CapacityAdvice | TeamUse | CommitmentEnd, name: str, other: str
+    one: PoolDemand | CapacityAdvice | TeamUse | CommitmentEnd | HourUse, name: str, other: str
 ) -> dict[str, Any]:
     """A record as an object in which one field has another name."""
     return {other if key == name else key: value for key, value in asdict(one).items()}
@@ -191,9 +197,21 @@ def month(one: ClassMonth) -> dict[str, Any]:
 def _outlook(one: Outlook) -> dict[str, Any]:
     held = one.held
     known: Mapping[str, Any] = (
-        {"held_hours": held.hours, "error_hours": held.error, "backtests": held.backtests}
-        if isinstance(held, HoursForecast)
-        else {"held_hours": None, "error_hours": None, "backtests": 0}
+        {
+            "held_hours": held.hours,
+            "error_hours": held.error,
+            "backtests": held.backtests,
+            "tests": [
+                {
+                    "from": one.first + datetime.timedelta(days=test.day),
+                    "forecast_hours": test.forecast,
+                    "held_hours": test.actual,
+                }
+                for test in held.tests
+            ],
+        }
+        if isinstance(held, HoursForecast) and one.first is not None
+        else {"held_hours": None, "error_hours": None, "backtests": 0, "tests": []}
     )
     return {
         "class": one.machine,

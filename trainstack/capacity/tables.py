@@ -18,9 +18,20 @@ TERMS = (
     "pool", "class", "kind", "until", "committed h", "held h", "utilization", "unused h", "unused USD",
     "to come USD",
 )  # fmt: skip
+HOURS = (
+    "pool",
+    "class",
+    "committed",
+    "mean",
+    "95 % of hours",
+    "peak",
+    "first at (UTC)",
+    "all held",
+    "none held",
+)
 TEAMS = ("class", "month", "team", "guaranteed h", "held h", "share", "USD")
 PRICES = ("class", "region", "on demand", "spot", "block", "block pays above", "spot pays below", "prices of")
-AHEAD = ("class", "month", "committed h", "forecast h", "error h", "backtests")
+AHEAD = ("class", "month", "committed h", "forecast h", "error h", "backtests", "last backtest h")
 QUEUE = ("pool", "class", "jobs", "GPUs", "GPU-hours", "no limit", "p50 min", "p95 min", "waits")
 _MARKETS: tuple[Market, ...] = ("on_demand", "spot", "block")
 _NO_ROWS = ("commitments", "held_hours_by_purchase")
@@ -82,6 +93,24 @@ def ending_lines(found: CapacityReport) -> list[str]:
     return ["", "ends", *lines] if lines else []
 
 
+def hour_rows(found: CapacityReport) -> list[tuple[str, ...]]:
+    """Rows of `HOURS`: nodes by the hour in the last four weeks."""
+    return [
+        (
+            one.pool,
+            one.machine,
+            str(one.nodes),
+            f"{one.mean:,.1f}",
+            f"{one.p95:,.1f}",
+            f"{one.peak:,.1f}",
+            f"{one.peak_at:%a %Y-%m-%d %H:%M}",
+            _share(one.full),
+            _share(one.idle),
+        )
+        for one in found.use_by_hour
+    ]
+
+
 def team_rows(found: CapacityReport) -> list[tuple[str, ...]]:
     """Rows of `TEAMS`, of the last month."""
     last = max(found.past.months)
@@ -123,12 +152,17 @@ def ahead_rows(found: CapacityReport) -> list[tuple[str, ...]]:
     for one in found.ahead:
         held = one.held
         cells = (
-            (_hours(held.hours), f"+- {_hours(held.error)}", str(held.backtests))
+            (_hours(held.hours), f"+- {_hours(held.error)}", str(held.backtests), _tested(held))
             if isinstance(held, HoursForecast)
-            else (f"{held.days} of {held.needed} days", "-", "-")
+            else (f"{held.days} of {held.needed} days", "-", "-", "-")
         )
         rows.append((one.machine, one.month, _hours(one.committed_hours), *cells))
     return rows
+
+
+def _tested(held: HoursForecast) -> str:
+    """The latest backtest: what it forecast, and what jobs held."""
+    return f"{_hours(held.tests[0].forecast)}, was {_hours(held.tests[0].actual)}" if held.tests else "-"
 
 
 def queue_rows(found: CapacityReport) -> list[tuple[str, ...]]:

@@ -167,6 +167,7 @@ def _show(made: "CapacityReport", form: str) -> None:
         typer.echo(line)
     for head, rows, title, texts in (
         (tables.TERMS, tables.term_rows(made), "use of commitments", 4),
+        (tables.HOURS, tables.hour_rows(made), "nodes by the hour, last four weeks", 2),
         (tables.PAST, tables.past_rows(made), "GPU-hours", 2),
         (tables.TEAMS, tables.team_rows(made), "teams", 3),
         (tables.PRICES, tables.price_rows(made), "prices per GPU-hour in USD", 2),

@@ -13,6 +13,7 @@ from agents.gpu_ledger.sharing import SharedPools
 from agents.shared.api_server import UNREADABLE
 from infra.clouds.kubectl import ApiResponse
 from infra.errors import Problem, UserError
+from trainstack.ledger.hourly import Hourly
 
 _OK, _DENIED, _MISSING = 200, 403, 404
 _Given = TypeVar("_Given")
@@ -73,6 +74,8 @@ class Month:
     budget: Mapping[str, Any] | None
     notes: Sequence[str]
     """Jobs of this month that were held or exempt, with reasons."""
+    hourly: Hourly | None = None
+    """Held GPU-hours by the hour; None: a book, which counts by day."""
 
     @property
     def held_hours(self) -> float:

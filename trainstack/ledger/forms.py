@@ -82,6 +82,12 @@ def documents(months: Iterable[Month]) -> list[dict[str, Any]]:
             "unpriced_pools": one.unpriced,
             "notes": one.notes,
             "lines": [_plain(line) for line in one.lines],
+            "hourly": None
+            if one.hourly is None
+            else [
+                {"pool": pool, "day": day, "held_hours": list(hours)}
+                for (pool, day), hours in one.hourly.items()
+            ],
         }
         for one in months
     ]

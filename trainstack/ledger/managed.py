@@ -1,6 +1,5 @@
 """The ledger of a stack without a cluster: GPU-seconds of managed jobs, in the forms of books."""
 
-import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from agents.gpu_ledger.row import LedgerRow
 from infra.jobs.service import JobPhase, Moment, ServiceJob
 from infra.stackspec.layouts import JobMachineSpec
 from trainstack.ledger.books import Line, Month
+from trainstack.ledger.hourly import HeldSpan, hourly
 from trainstack.ledger.periods import bounds
 from trainstack.queues.state import GPU
 
@@ -85,14 +85,18 @@ def months(
     until = min(int(now.timestamp()), after)
     held: dict[str, dict[tuple[str, str], int]] = {name: {} for name in teams}
     usd: dict[tuple[str, str, str], float | None] = {}
+    held_by: dict[str, list[HeldSpan]] = {}
     for job in jobs:
         one, kind = purchase_of(job, machines)
         pool = found.get(pool_name(one, kind)) if one is not None and not job.search else None
         if pool is None:
             continue
         paid = job.billed_s / job.trained_s if job.billed_s is not None and job.trained_s else 1.0
-        for day, seconds in _days(spans(job, now), first, until):
-            amount = seconds * job.nodes * pool.gpus
+        mine = [(int(start.timestamp()), int(end.timestamp())) for start, end in spans(job, now)]
+        gpus = job.nodes * pool.gpus
+        held_by.setdefault(job.team, []).extend(HeldSpan(pool.name, gpus, *times) for times in mine)
+        for day, seconds in _days(mine, first, until):
+            amount = seconds * gpus
             of_team = held.setdefault(job.team, {})
             of_team[day, pool.name] = of_team.get((day, pool.name), 0) + amount
             key = job.team, day, pool.name
@@ -112,14 +116,13 @@ def months(
             seen=until,
             budget=None,
             notes=(),
+            hourly=hourly(held_by.get(team, ()), first, until),
         )
         for team, rows in sorted(held.items())
     ]
 
 
-def _days(
-    found: Iterable[tuple[datetime.datetime, datetime.datetime]], first: int, until: int
-) -> Iterator[tuple[str, int]]:
+def _days(found: Iterable[tuple[int, int]], first: int, until: int) -> Iterator[tuple[str, int]]:
     for start, end in found:
-        for day, since, to in days(max(int(start.timestamp()), first), min(int(end.timestamp()), until)):
+        for day, since, to in days(max(start, first), min(end, until)):
             yield day, to - since

@@ -9,6 +9,7 @@ from agents.gpu_ledger.price import HOUR
 from agents.gpu_ledger.row import LedgerRow, merged
 from infra.slurm import SlurmSystem
 from trainstack.ledger.books import Line, Month
+from trainstack.ledger.hourly import HeldSpan, hourly
 from trainstack.ledger.periods import bounds
 from trainstack.queues.state import GPU
 from trainstack.slurm.commands import SlurmCommands
@@ -57,7 +58,10 @@ def months(system: SlurmSystem, text: str, month: str, now: int) -> list[Month]:
     first, after = (int(one.timestamp()) for one in bounds(month))
     until = min(now, after)
     rows: dict[str, list[LedgerRow]] = {one.name: [] for one in system.accounts}
+    held_by: dict[str, list[HeldSpan]] = {}
     for one in attempts(text):
+        span = HeldSpan(one.partition, one.gpus, one.start, one.end or until)
+        held_by.setdefault(one.account, []).append(span)
         for day, since, end in days(max(one.start, first), min(one.end or until, until)):
             held = one.gpus * (end - since)
             row = LedgerRow(day, NO_PROJECT, one.partition, GPU, held, held)
@@ -78,6 +82,7 @@ def months(system: SlurmSystem, text: str, month: str, now: int) -> list[Month]:
             seen=until,
             budget=_budget(system, account),
             notes=(),
+            hourly=hourly(held_by.get(account, ()), first, until),
         )
         for account, found in rows.items()
     ]

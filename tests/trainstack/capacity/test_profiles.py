@@ -177,3 +177,28 @@ def test_rows_for_a_spreadsheet(tmp_path: Path) -> None:
     head, *rows = text.strip().splitlines()
     assert code == 0 and head.startswith("month,") and "idle_usd" in head
     assert len(rows) == 4 * 3 and len({len(row.split(",")) for row in (head, *rows)}) == 1
+
+
+def test_a_manager_with_clusters_on_both_clouds_is_one_report(tmp_path: Path) -> None:
+    held = {("Pretraining", "use1-a100"): 16.0, ("Pretraining", "usc1-h100-spot"): 8.0}
+    found = shown(tmp_path, "large-mixed", ledger("large-mixed", held))
+    clouds = {one["pool"]: (one["cloud"], one["region"]) for one in found["pools"]}
+    assert clouds["use1-a100"] == ("aws", "us-east-1")
+    assert clouds["usc1-h100-spot"] == ("gcp", "us-central1")
+    november = {one["class"]: one for one in found["months"] if one["month"] == "2026-11"}
+    assert november["p4d.24xlarge"]["held_hours"] == pytest.approx(16 * 24 * 30)
+    assert november["a3-megagpu-8g"]["spot_share"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--month", "2026-07"), "ledger-month-missing"),
+        (("--month", "2026-13"), "month-invalid"),
+        (("--month", "2026-10", "--months", "3"), "option-conflict"),
+    ],
+)
+def test_a_month_that_cannot_be_shown(tmp_path: Path, words: tuple[str, ...], code: str) -> None:
+    with pytest.raises(UserError) as caught:
+        shown(tmp_path, "large-aws", ledger("large-aws", {("Vision", "use1-a100"): 8.0}), *words)
+    assert [found for found, _ in caught.value.codes] == [code]

@@ -106,17 +106,18 @@ def test_a_plan_that_failed_commits_nothing() -> None:
     assert any("no capacity, and no bill" in note for note in reservation_notes([one], {ARN: found}))
 
 
-def test_a_plan_that_cannot_be_read_is_a_problem_with_the_right_that_lacks() -> None:
-    known = pools(planned(), START.date())
-    for code, expected in (
-        ("AccessDeniedException", "reservation-not-readable"),
-        ("ResourceNotFound", "reservation-not-found"),
-    ):
-        cloud = Cloud().refuses("sagemaker", "describe_training_plan", code, "no")
-        (problem,) = described(known, cloud)
-        assert isinstance(problem, Problem) and problem.code == expected
-        assert problem.path == "layout.machines[0].purchase"
-    assert "sagemaker:DescribeTrainingPlan" in Problem.__str__(problem) or expected.endswith("found")
+@pytest.mark.parametrize(
+    ("code", "expected", "words"),
+    [
+        ("AccessDeniedException", "reservation-not-readable", "sagemaker:DescribeTrainingPlan"),
+        ("ResourceNotFound", "reservation-not-found", "preflight"),
+    ],
+)
+def test_a_plan_that_cannot_be_read_is_a_problem(code: str, expected: str, words: str) -> None:
+    cloud = Cloud().refuses("sagemaker", "describe_training_plan", code, "no")
+    (problem,) = described(pools(planned(), START.date()), cloud)
+    assert isinstance(problem, Problem) and problem.code == expected
+    assert problem.path == "layout.machines[0].purchase" and words in problem.fix
 
 
 def test_a_reservation_has_the_times_and_nodes_of_ec2() -> None:
