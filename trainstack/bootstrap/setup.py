@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from trainstack.bootstrap.stacks import client_name
+from trainstack.bootstrap.stacks import client_name, large_stack
 from trainstack.bootstrap.trust import GITHUB, GITLAB, Pipeline, environment, github_path, prefix, rules
 from trainstack.preflight.answers import Answer, State
 
@@ -49,6 +49,12 @@ class ClientSetup:
     """The repository with its ids, `OWNER@ID/REPOSITORY@ID`, where a pipeline of GitHub names them."""
     asked: Callable[[str], str] = _output
     """The output of a command of GitHub's CLI; empty without an answer."""
+    folder: Path = Path()
+    """The folder with the stack files."""
+
+    def large_stack(self, stack: str) -> str:
+        """The large stack whose deployer deploys a cluster's stack; else the stack itself."""
+        return large_stack(stack, self.folder)
 
     def trusted_as(self, subjects: Iterable[str]) -> Pipeline | None:
         """The pipeline; in a form that is unknown, that of the trusted subjects of the repository."""
@@ -112,7 +118,7 @@ def setup_of(
         if form_known := Pipeline(GITHUB, named).path == pipeline.path:
             pipeline = Pipeline(GITHUB, named)
         ids = _with_ids(variables)
-    return ClientSetup(client_name(folder), pipeline, _backend(variables), form_known, ids, asked)
+    return ClientSetup(client_name(folder), pipeline, _backend(variables), form_known, ids, asked, folder)
 
 
 def _with_ids(shell: Mapping[str, str]) -> str:

@@ -12,22 +12,68 @@ from infra.places import PROGRAM
 from infra.stackspec import StackSpec
 from infra.stackspec.document import read
 from infra.stackspec.load import stacks
-from infra.stackspec.slurm.layout import SlurmLayout
+from infra.stackspec.several.derived import of_stack
+
+
+@dataclass(frozen=True)
+class DeployedStacks:
+    """Stacks of a place with one deployer: a stack, or a large one with the stacks of its clusters."""
+
+    name: str
+    """Name of the stack, or of the large one."""
+    specs: tuple[StackSpec, ...]
+    elsewhere: tuple[str, ...] = ()
+    """Stacks of clusters in other places, whose state is with that of the large stack."""
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Stacks whose state the deployer reads and writes here."""
+        return (*(spec.name for spec in self.specs), *(() if self.is_guest else self.elsewhere))
+
+    @property
+    def is_guest(self) -> bool:
+        """Return whether the stack itself is in another place, and here are clusters of it alone."""
+        return all(spec.name != self.name for spec in self.specs)
 
 
 @dataclass(frozen=True)
 class BootstrapPlace:
-    """Stacks of one account or project, in one region."""
+    """Stacks of one account or project, with their state in one region."""
 
     cloud: str
     name: str
     """Account id or project id."""
     region: str
+    """Region of the state."""
     specs: tuple[StackSpec, ...]
     others: Mapping[str, Path] = field(default_factory=dict)
     """Stacks of other clients in the same account or project, by name, with their folders."""
     unread: Sequence[Path] = ()
     """Files of other clients that are not valid, so that their places are unknown."""
+
+    heads: Mapping[str, str] = field(default_factory=dict)
+    """The large stack of each stack of a cluster, by name."""
+
+    @property
+    def deployed(self) -> tuple[DeployedStacks, ...]:
+        """The stacks by their deployer. The names of a large stack's clusters begin with its own."""
+        found: dict[str, list[StackSpec]] = {}
+        for spec in self.specs:
+            found.setdefault(self.heads.get(spec.name, spec.name), []).append(spec)
+        here = {spec.name for spec in self.specs}
+        return tuple(
+            DeployedStacks(
+                name,
+                tuple(specs),
+                tuple(one for one, head in self.heads.items() if head == name and one not in here),
+            )
+            for name, specs in found.items()
+        )
+
+    @property
+    def has_state(self) -> bool:
+        """Return whether the state of a stack is in this place."""
+        return any(not one.is_guest for one in self.deployed)
 
     @property
     def emails(self) -> tuple[str, ...]:
@@ -36,8 +82,13 @@ class BootstrapPlace:
 
     @property
     def monthly_usd(self) -> float:
-        """US dollars per month, of all stacks."""
-        return sum(spec.budget.monthly_usd for spec in self.specs)
+        """US dollars per month, of all stacks; the budget of a large one is that of its clusters."""
+        return sum(
+            spec.budget.monthly_usd
+            for one in self.deployed
+            for spec in one.specs
+            if one.is_guest or spec.name == one.name
+        )
 
 
 def place(folder: Path, chosen: Sequence[str]) -> BootstrapPlace:
@@ -53,9 +104,13 @@ def place(folder: Path, chosen: Sequence[str]) -> BootstrapPlace:
         rule = "has no stacks" if folder.is_dir() else "is no folder"
         raise UserError([Problem("CLIENT", str(folder), rule, fix, code="bootstrap-no-stacks")])
     found, problems = list[tuple[StackSpec, tuple[str, str]]](), list[Problem]()
+    heads = dict[str, str]()
     for name in names:
         with collected(problems):
-            spec = stackspec.load_file(name, folder).spec
+            loaded = stackspec.load_file(name, folder)
+            spec = of_stack(loaded.spec)
+            if loaded.member:
+                heads[name] = loaded.member.of.name
             if (where := _where(spec)) or not chosen or name in chosen:
                 found.append((spec, where or _unsupported(spec)))
     raise_all(problems)
@@ -66,10 +121,20 @@ def place(folder: Path, chosen: Sequence[str]) -> BootstrapPlace:
         raise UserError([Problem("--stack", None, rule, fix, code="bootstrap-several-places")])
     ((cloud, name),) = wanted
     specs = tuple(spec for spec, where in found if where == (cloud, name))
-    raise_all(_several_regions(name, specs))
+    raise_all(_several_regions(name, {one.name: _home(one, heads, specs).region for one in specs}))
     unread = list[Path]()
     others = dict(_others(folder, (cloud, name), unread))
-    return BootstrapPlace(cloud, name, specs[0].region, specs, others, unread)
+    region = _home(specs[0], heads, specs).region
+    return BootstrapPlace(cloud, name, region, specs, others, unread, heads)
+
+
+def _home(spec: StackSpec, heads: Mapping[str, str], specs: Sequence[StackSpec]) -> StackSpec:
+    """The stack whose region has the state: the large stack of a cluster, or its first cluster here."""
+    head = heads.get(spec.name, spec.name)
+    return next(
+        (one for one in specs if one.name == head),
+        next(one for one in specs if heads.get(one.name, one.name) == head),
+    )
 
 
 def _others(folder: Path, where: tuple[str, str], unread: list[Path]) -> Iterator[tuple[str, Path]]:
@@ -101,31 +166,37 @@ def siblings(folder: Path) -> Iterator[Path]:
 
 
 def _where(spec: StackSpec) -> tuple[str, str] | None:
-    """The cloud, and the account or project; None for a cloud without one, and for Slurm."""
-    if isinstance(spec.layout, SlurmLayout):
-        return None
+    """The cloud, and the account or project; None for a cloud without one."""
     name = getattr(spec.on, "account_id", None) or getattr(spec.on, "project", None)
     return (spec.cloud, str(name)) if name else None
 
 
 def _unsupported(spec: StackSpec) -> NoReturn:
-    if isinstance(spec.layout, SlurmLayout):
-        rule = "the rights of its deployer are not known here yet"
-        fix = "Leave it out with -s, and make its deployer by hand: docs/how-to/slurm."
-        profile = spec.layout.profile
-        raise UserError([Problem("trainstack:profile", profile, rule, fix, code="bootstrap-not-supported")])
     fix = "Use aws or gcp."
     rule = "has no account of its own to set up"
     raise UserError([Problem("trainstack:cloud", spec.cloud, rule, fix, code="bootstrap-not-supported")])
 
 
-def _several_regions(place: str, specs: Sequence[StackSpec]) -> Iterator[Problem]:
-    """Names of the bucket, readers, boundaries and budget have no region: a second setup would collide."""
-    regions = {spec.name: spec.region for spec in specs}
+def _several_regions(place: str, regions: Mapping[str, str]) -> Iterator[Problem]:
+    """Names of the bucket, readers, boundaries and budget have no region: a second setup would collide.
+
+    `regions` by stack: that of the large stack for its clusters, which have one state with it.
+    """
     if len({*regions.values()}) > 1:
         rule = f"{place} has stacks of several regions, but its state, readers and boundaries are of one"
-        fix = "Give the stacks of each region an account or a project of their own."
-        yield Problem("trainstack:region", regions, rule, fix, code="bootstrap-several-regions")
+        fix = (
+            "Give the stacks of each region an account or a project of their own, or make them clusters of "
+            "one large stack (docs/how-to/clusters/several-clusters.md)."
+        )
+        yield Problem("trainstack:region", dict(regions), rule, fix, code="bootstrap-several-regions")
+
+
+def large_stack(stack: str, folder: Path) -> str:
+    """The large stack of a cluster's stack, by its file; else the stack itself."""
+    file = folder / f"Pulumi.{stack}.yaml"
+    content = read(file, file.name) if file.is_file() else None
+    config = content.get("config") if isinstance(content, Mapping) else None
+    return str((config.get("trainstack:of") if isinstance(config, Mapping) else None) or stack)
 
 
 def client_name(folder: Path) -> str:

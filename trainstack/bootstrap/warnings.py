@@ -21,6 +21,18 @@ def variables(stacks: Sequence[str], identities: Sequence[str], backend: str, **
             yield f"Variable of the repository: {variable(name, stack)}={value}"
 
 
+def guests(place: BootstrapPlace) -> Iterator[str]:
+    """Notes about clusters whose large stack, with the state, is in another place."""
+    for one in place.deployed:
+        if one.is_guest:
+            names = ", ".join(spec.name for spec in one.specs)
+            yield (
+                f"The state of {names} is where that of {one.name} is: log in to that backend, and create "
+                f"these stacks there. A deployment of {one.name} needs the logins of both places; the bucket "
+                "of this place has no state of them."
+            )
+
+
 def of(place: BootstrapPlace, trust: Trust, *, examples: Sequence[str], separable: bool) -> Iterator[str]:
     """Warnings of a place, one a line.
 
@@ -31,7 +43,7 @@ def of(place: BootstrapPlace, trust: Trust, *, examples: Sequence[str], separabl
     if left:
         yield f"Examples of the shipped stack files are still in: {', '.join(left)}. Replace them first."
     if isinstance(trust, Pipeline) and trust.issuer == GITHUB:
-        stacks = [environment(spec.name) for spec in place.specs]
+        stacks = [environment(one.name) for one in place.deployed]
         yield (
             f"`{prefix(trust.path)}` must print repo:{trust.repository}, or no pipeline can log in. Subjects "
             "of repositories that were created, renamed or transferred since 2026-07-15 have ids: --github "

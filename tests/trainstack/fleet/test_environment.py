@@ -220,17 +220,16 @@ NAMES = ("acme-dev", "a-client-with-a-very-long-name-and-a-longer-one-still-prod
 def test_deployers_are_those_that_bootstrap_makes(name: str) -> None:
     site: Any = SimpleNamespace(name=ACCOUNT, region="r", specs=())
     project: Any = SimpleNamespace(name="acme-ml", region="r", specs=())
-    spec: Any = SimpleNamespace(name=name)
     trust: Any = None
     stack = FleetStack(Client(name="acme"), Path(), "acme", name, "aws", "r", "dev", ACCOUNT, None)
     role = deployers.aws(AwsCredentials(role_arn=f"{ROLE}-{{stack}}"), stack)
-    made = ClientAccount("acme", site, "acme", trust).role(spec)
+    made = ClientAccount("acme", site, "acme", trust).role(name)
     assert role.role_arn == f"arn:aws:iam::111122223333:role/{made}"
     of_project = dataclasses.replace(stack, cloud="gcp", account="acme-ml")
     address = "deployer-{stack}@acme-ml.iam.gserviceaccount.com"
     email = deployers.google(GoogleCredentials(service_account=address), of_project).service_account
     of_google = GcpProject("acme", project, "acme", trust)
-    assert email == of_google.email(of_google.deployer(spec))
+    assert email == of_google.email(of_google.deployer(name))
 
 
 def test_the_name_of_a_stack_cannot_leave_the_account_of_its_client() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from infra.errors import Problem, raise_all
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.bootstrap import warnings
 from trainstack.bootstrap.aws import cloudformation
 from trainstack.bootstrap.aws import terraform as terraform_file
@@ -41,22 +42,33 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
             "The template is longer than CloudFormation takes from a file: BUCKET is any bucket of the "
             "administrator in this region. Or print it with --form terraform."
         ]
-    notes += [f"State: pulumi login '{uri}'"]
+    if place.has_state:
+        notes += [f"State: pulumi login '{uri}'"]
     notes += [
-        f"A new stack: pulumi stack init {spec.name} --secrets-provider '{made.secrets_provider(spec)}'"
-        for spec in place.specs
+        f"A new stack: pulumi stack init {name} --secrets-provider '{made.secrets_provider(name)}'"
+        for one in place.deployed
+        if not one.is_guest
+        for name in one.states
     ]
     examples = [place.name] if place.name == _EXAMPLE else []
     if isinstance(trust, Pipeline):
         arns = [f"arn:aws:iam::{place.name}:role/{one.name}" for one in made.roles("")]
-        notes += warnings.variables([spec.name for spec in place.specs], arns, uri)
+        notes += warnings.variables([one.name for one in place.deployed], arns, uri)
     notes += warnings.of(place, trust, examples=examples, separable=False)
     notes += [
         f"{file} is not valid, so it is unknown whether a stack of it is in this account with a name that "
         "these deployers may change: correct it and print again."
         for file in place.unread
     ]
+    notes += warnings.guests(place)
     notes += _administrators(made)
+    notes += [
+        f"The deployer of {spec.name} runs scripts as root on its login node by an association of Systems "
+        "Manager. No policy limits which machines an association names, so give the stack an account without "
+        "managed machines of others."
+        for spec in place.specs
+        if isinstance(spec.layout, SlurmLayout)
+    ]
     notes += [
         f"{spec.name} limits its roles by {arn}, not by {made.roles_boundary_arn(spec)}: check "
         "that roles with it change no IAM, read no state and reach nothing of others. Deployers cannot "
@@ -73,7 +85,7 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
 
 def _overlaps(place: BootstrapPlace) -> Iterator[Problem]:
     """Deployers have rights to the resources STACK-*, whichever stack these are of."""
-    names = [spec.name for spec in place.specs]
+    names = [one.name for one in place.deployed]
     for name in names:
         if f"{name}-".startswith(RESERVED):
             rule = f"gives names that begin as those of deployers and their state do: {', '.join(RESERVED)}"
@@ -93,10 +105,12 @@ def _administrators(made: ClientAccount) -> list[str]:
     """Access entries that clusters lack: only `on.admin_arns` reach the API server."""
     nightly = [one.name for one in made.roles("") if one.name.endswith("-nightly")]
     notes = []
-    for spec in made.place.specs:
+    for deployed in made.place.deployed:
+        spec = deployed.specs[0]
         assert isinstance(spec.on, AwsSpec)
-        wanted = [f"arn:aws:iam::{made.place.name}:role/{one}" for one in (made.role(spec), *nightly)]
+        roles = (made.role(deployed.name), *nightly)
+        wanted = [f"arn:aws:iam::{made.place.name}:role/{one}" for one in roles]
         missing = [one for one in wanted if one not in spec.on.admin_arns]
         if isinstance(spec.layout, ClusterLayout) and missing:
-            notes.append(f"Add to on.admin_arns of {spec.name}: {', '.join(missing)}")
+            notes.append(f"Add to on.admin_arns of {deployed.name}: {', '.join(missing)}")
     return notes

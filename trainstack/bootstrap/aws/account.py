@@ -10,7 +10,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from trainstack.bootstrap import state
 from trainstack.bootstrap.aws import readers, rights, roles_boundary
-from trainstack.bootstrap.stacks import BootstrapPlace
+from trainstack.bootstrap.stacks import BootstrapPlace, DeployedStacks
 from trainstack.bootstrap.trust import RESERVED, AgencyRole, Pipeline, Trust
 
 Document = dict[str, Any]
@@ -18,8 +18,7 @@ CONTEXT = "stack"
 """Key of the encryption context of a stack's secrets."""
 SESSION_SECONDS = 4 * 3600
 """Of the deployer: the first `up` of a cluster with its validation takes more than the default hour."""
-_ADDRESSES = 10
-"""Most subscribers of a notification (AWS Budgets user guide, "Creating a budget")."""
+_ADDRESSES = 10  # subscribers of a notification (AWS Budgets user guide, "Creating a budget")
 _PEOPLE = ("group", "mfa", "oidc-provider", "saml-provider", "user")
 _ORGANIZATION = (
     "account:Accept*", "account:Close*", "account:Delete*", "account:Disable*", "account:Enable*",
@@ -77,7 +76,7 @@ class AccountNames:
         """The boundary of the deployers."""
         return f"trainstack-{self.client}-deployers"
 
-    def roles_boundary_arn(self, spec: StackSpec) -> str:
+    def roles_boundary_arn(self, spec: DeployedStacks) -> str:
         """The ARN of the boundary of roles of a stack, for `on.permissions_boundary`."""
         return f"arn:aws:iam::{self.place.name}:policy/{roles_boundary_name(spec)}"
 
@@ -91,9 +90,9 @@ class AccountNames:
         """The budget of all stacks."""
         return f"trainstack-{self.client}"
 
-    def role(self, spec: StackSpec) -> str:
-        """The deployer of a stack, whose name is none that the stack gives."""
-        return f"deployer-{sanitize(spec.name, max_length=55)}"
+    def role(self, name: str) -> str:
+        """The deployer of a stack, or of a large one; no stack gives such a name."""
+        return f"deployer-{sanitize(name, max_length=55)}"
 
 
 @dataclass(frozen=True)
@@ -103,17 +102,17 @@ class ClientAccount(AccountNames):
     trust: AgencyRole | Pipeline
 
     @property
-    def unbounded(self) -> list[StackSpec]:
+    def unbounded(self) -> list[DeployedStacks]:
         """Stacks whose files name no boundary for roles, so that their deployers can create none."""
-        return [spec for spec in self.place.specs if not _of(spec).permissions_boundary]
+        return [one for one in self.place.deployed if not _of(one.specs[0]).permissions_boundary]
 
     @property
-    def other_boundaries(self) -> list[tuple[StackSpec, str]]:
+    def other_boundaries(self) -> list[tuple[DeployedStacks, str]]:
         """Stacks with the boundaries that their files name in place of the printed ones."""
         return [
-            (spec, arn)
-            for spec in self.place.specs
-            if (arn := _of(spec).permissions_boundary) and arn != self.roles_boundary_arn(spec)
+            (one, arn)
+            for one in self.place.deployed
+            if (arn := _of(one.specs[0]).permissions_boundary) and arn != self.roles_boundary_arn(one)
         ]
 
     def roles(self, key: Any) -> list[Role]:
@@ -122,7 +121,7 @@ class ClientAccount(AccountNames):
         `key`: reference to the ARN of the state's key.
         """
         made = [
-            Role(self.role(spec), self.trusted(spec), self.rights(spec, key)) for spec in self.place.specs
+            Role(self.role(one.name), self.trusted(one), self.rights(one, key)) for one in self.place.deployed
         ]
         if isinstance(self.trust, Pipeline):
             bucket, objects = self.bucket_arns
@@ -144,20 +143,21 @@ class ClientAccount(AccountNames):
                 )
         return made
 
-    def trusted(self, spec: StackSpec) -> Document:
+    def trusted(self, one: DeployedStacks) -> Document:
         """The trust policy of a deployer."""
         if isinstance(self.trust, AgencyRole):
             return assumed(self.trust.arn, self.trust.external_id)
-        return federated(self.place.name, self.trust, (self.trust.subject(spec.name),))
+        return federated(self.place.name, self.trust, (self.trust.subject(one.name),))
 
-    def rights(self, spec: StackSpec, key: Any) -> list[Document]:
+    def rights(self, one: DeployedStacks, key: Any) -> list[Document]:
         """Policies of a deployer; `key`: reference to the ARN of the state's key."""
         bucket, _ = self.bucket_arns
-        own = [f"{bucket}/{one}*" for one in state.prefixes(self.project, spec.name)]
+        names = [*one.states]
+        own = [f"{bucket}/{start}*" for name in names for start in state.prefixes(self.project, name)]
         # Rights to the stack's own keys are rights to all of the account, which have ids in place of names.
         other = {
             "kms:ViaService": f"s3.{self.place.region}.amazonaws.com",
-            f"kms:EncryptionContext:{CONTEXT}": spec.name,
+            f"kms:EncryptionContext:{CONTEXT}": names[0] if len(names) == 1 else names,
         }
         found = [
             rights.allow([*_READ, "s3:ListBucket"], [bucket]),
@@ -167,15 +167,16 @@ class ClientAccount(AccountNames):
             rights.allow(["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey"], [key]),
             {**_deny(rights.SECRETS, [key]), "Condition": {"StringNotEquals": other}},
         ]
-        limit = _of(spec).permissions_boundary or self.roles_boundary_arn(spec)
-        return rights.policies([*found, *rights.statements(spec, limit)])
+        limit = _of(one.specs[0]).permissions_boundary or self.roles_boundary_arn(one)
+        made = [statement for spec in one.specs for statement in rights.statements(spec, limit)]
+        return rights.policies([*found, *(rights.merged(made) if len(one.specs) > 1 else made)])
 
-    def secrets_provider(self, spec: StackSpec) -> str:
+    def secrets_provider(self, stack: str) -> str:
         """The URL for `pulumi stack init --secrets-provider`; its context separates stacks of one key.
 
         Source: gocloud.dev secrets/awskms/kms.go v0.46, parameters `context_*`.
         """
-        return f"awskms:///{self.alias}?region={self.place.region}&context_{CONTEXT}={spec.name}"
+        return f"awskms:///{self.alias}?region={self.place.region}&context_{CONTEXT}={stack}"
 
     def deployers_boundary(self, key: Any) -> Document:
         """Denials whatever their policies allow: own rights, users, the protection of the state."""
@@ -198,10 +199,11 @@ class ClientAccount(AccountNames):
             _other_states(key),
         )
 
-    def created_roles_boundary(self, spec: StackSpec, key: Any) -> Document:
-        """Limits of the roles of a stack."""
+    def created_roles_boundary(self, one: DeployedStacks, key: Any) -> Document:
+        """Limits of the roles of a stack, or of a large one and its clusters."""
         no_state = [_deny(["s3:*"], self.bucket_arns), _deny(["kms:*"], [key]), _other_states(key)]
-        found = roles_boundary.statements(self.place.name, spec)
+        found = [row for spec in one.specs for row in roles_boundary.statements(self.place.name, spec)]
+        found = rights.merged(found) if len(one.specs) > 1 else found
         return _document(*found, *_KEPT_TAG, _other_accounts(self.place.name), *no_state)
 
     @property
@@ -267,10 +269,11 @@ def account(client: str, place: BootstrapPlace, trust: Trust) -> ClientAccount:
         )
     made = ClientAccount(short(client), place, client, trust)
     raise_all([one for spec, arn in made.other_boundaries for one in _wrong_boundary(made, spec, arn)])
+    raise_all([problem for one in place.deployed for problem in _too_long(made, one)])
     return made
 
 
-def _wrong_boundary(made: ClientAccount, spec: StackSpec, arn: str) -> Iterator[Problem]:
+def _wrong_boundary(made: ClientAccount, spec: DeployedStacks, arn: str) -> Iterator[Problem]:
     name, own = f"{spec.name}: on.permissions_boundary", made.roles_boundary_arn(spec)
     fix = f"Set on.permissions_boundary to {own}, which is printed here."
     if ":iam::aws:" in arn:
@@ -284,7 +287,17 @@ def _wrong_boundary(made: ClientAccount, spec: StackSpec, arn: str) -> Iterator[
         yield Problem(name, arn, rule, fix, code="bootstrap-boundary-of-others")
 
 
-def roles_boundary_name(spec: StackSpec) -> str:
+def _too_long(made: ClientAccount, one: DeployedStacks) -> Iterator[Problem]:
+    """A boundary is one policy, which grows with the clusters of a large stack."""
+    key = f"arn:aws:kms:{made.place.region}:{made.place.name}:key/{'0' * 36}"
+    length, most = rights.size(made.created_roles_boundary(one, key)["Statement"]), rights.MOST_CHARACTERS
+    if length > most:
+        rule = f"has too many clusters in {made.place.name}: their boundary has {length} characters"
+        fix = f"IAM takes {most}: give some of its clusters an account of their own."
+        yield Problem("stacks", one.name, rule, fix, code="bootstrap-boundary-too-long")
+
+
+def roles_boundary_name(spec: DeployedStacks) -> str:
     """The boundary of roles of a stack. Every stack has its own, as it limits them to names of that stack."""
     return f"trainstack-{spec.name}-roles"
 

@@ -105,7 +105,7 @@ def _refused_locks(setup: ClientSetup, account: Account, bucket: str) -> list[st
 
 def _trust(setup: ClientSetup, account: Account) -> Iterator[Answer]:
     """The deployer trusts the stack's own deployments: one subject, or one role with an external id."""
-    role = _names(setup, account).role(account.spec)
+    role = _names(setup, account).role(setup.large_stack(account.spec.name))
     found = account.found("iam", "get_role", "NoSuchEntity", RoleName=role)
     if found is None:
         fix = f"{_apply(setup, account)} --skip {TRUST} if it deploys as another role."
@@ -165,11 +165,11 @@ def _judged_subject(setup: ClientSetup, account: Account, role: str, statement: 
         yield Answer(TRUST, State.NOTE, text, "git remote add origin URL, at github.com or gitlab.com")
         return
     pipeline = setup.trusted_as(subjects) or setup.pipeline
-    subject = pipeline.subject(account.spec.name)
+    subject = pipeline.subject(setup.large_stack(account.spec.name))
     wanted = federated(account.on.account_id, pipeline, (subject,))
     (own,) = wanted["Statement"]
     if _plain(own["Condition"]) == _plain(condition) and own["Principal"] == statement.get("Principal"):
-        yield setup.matched(TRUST, f"{role} trusts {shown}", pipeline, account.spec.name)
+        yield setup.matched(TRUST, f"{role} trusts {shown}", pipeline, setup.large_stack(account.spec.name))
         return
     text = f"{role} trusts {shown} with other conditions than {subject}, the subject of the pipeline"
     document = shlex.quote(json.dumps(wanted))

@@ -90,7 +90,7 @@ def _state(account: ClientAccount) -> dict[str, Any]:
 
 def _boundaries(account: ClientAccount) -> dict[str, Any]:
     documents = {"DeployersBoundary": (account.boundary, account.deployers_boundary(_KEY))}
-    for spec in account.place.specs:
+    for spec in account.place.deployed:
         document = account.created_roles_boundary(spec, _KEY)
         documents[f"{_word(spec.name)}RolesBoundary"] = roles_boundary_name(spec), document
     return {

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from infra.stackspec import StackSpec
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.bootstrap.aws.preflight_rights import RIGHTS
 from trainstack.preflight.aws.permissions import GROUP_TAG, STACK_TAG, by_resource, fields_of, passed_to
 
@@ -22,6 +23,8 @@ _LOG_GROUPS = (
 )  # fmt: skip
 """Log groups have names that services prescribe; those of SageMaker belong to the account."""
 SECRETS: Final = ("kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
+_SCHEDULER: Final = "/aws/vendedlogs/pcs/"
+"""Beginning of the log groups of schedulers of Slurm."""
 PUBLIC_PARAMETERS: Final = "arn:aws:ssm:*::parameter/aws/*"
 """Images of machines, which AWS publishes."""
 _AT_ONCE = 100
@@ -39,6 +42,8 @@ _BOUNDED = frozenset({
 
 _TAGGED = frozenset({
     "ec2:CreateLaunchTemplateVersion", "ec2:DeleteLaunchTemplate", "ec2:ModifyLaunchTemplate",
+    "pcs:CreateComputeNodeGroup", "pcs:CreateQueue", "pcs:DeleteCluster", "pcs:DeleteComputeNodeGroup",
+    "pcs:DeleteQueue", "pcs:UpdateCluster", "pcs:UpdateComputeNodeGroup", "pcs:UpdateQueue",
     "sagemaker:DeleteDomain", "sagemaker:DeleteMlflowApp", "sagemaker:DeleteUserProfile",
     "sagemaker:UpdateDomain", "sagemaker:UpdateMlflowApp", "sagemaker:UpdateUserProfile",
 })  # fmt: skip
@@ -68,6 +73,7 @@ def statements(spec: StackSpec, boundary: str) -> list[Statement]:
     resources["iam:PutRolePermissionsBoundary"] = resources["iam:CreateRole"]
     for action in RIGHTS:
         resources[action] = {PUBLIC_PARAMETERS if action == "ssm:GetParameters" else "*"}
+    slurm = [*_of_slurm(spec, resources, fields)] if isinstance(spec.layout, SlurmLayout) else []
     group = GROUP_TAG.format(spec.name)
     grouped: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for action in sorted(resources):
@@ -80,11 +86,64 @@ def statements(spec: StackSpec, boundary: str) -> list[Statement]:
         "iam:PassedToService": passed_to(spec), "iam:PermissionsBoundary": boundary, STACK_TAG: spec.name,
         group: "owned",
     }  # fmt: skip
-    return [
+    found = [
         _statement(actions[start : start + _AT_ONCE], patterns, {key: values[key]} if key else {})
         for (key, *patterns), actions in sorted(grouped.items())
         for start in range(0, len(actions), _AT_ONCE)
     ]
+    return [*found, *slurm]
+
+
+def _of_slurm(
+    spec: StackSpec, resources: dict[str, set[str]], fields: Mapping[str, str]
+) -> Iterator[Statement]:
+    """Statements about machines by the tag of the stack; also adds the log group of the scheduler.
+
+    Documents have no tag: a command is allowed by its document, and by the tag of its machines. Clusters are
+    known by their tag, so that it is not put on those of others; at creation a cluster has none yet.
+    """
+    group = f"arn:aws:logs:{fields['region']}:{fields['account']}:log-group:{_SCHEDULER}{spec.name}"
+    for action, arns in resources.items():
+        if action.startswith("logs:") and any(":log-group:" in arn for arn in arns):
+            arns |= {group, f"{group}:*"}
+    own = {"StringEquals": {STACK_TAG: spec.name}}
+    documents = resources.pop("ssm:SendCommand", set())
+    machines = {arn for arn in documents if ":instance/" in arn}
+    if machines:
+        yield allow(["ssm:SendCommand"], sorted(documents - machines))
+        yield {**allow(["ssm:SendCommand"], sorted(machines)), "Condition": own}
+    others = {"StringNotEquals": {STACK_TAG: spec.name}, "Null": {STACK_TAG: "false"}}
+    clusters = sorted(resources["pcs:TagResource"])
+    denied = allow(["pcs:TagResource", "pcs:UntagResource"], clusters)
+    yield {**denied, "Effect": "Deny", "Condition": others}
+
+
+def merged(found: Iterable[Statement]) -> list[Statement]:
+    """The same rights in fewer statements: those of clusters differ in names and regions alone."""
+    resources: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for one in found:
+        rest = json.dumps([one["Effect"], one.get("Condition") or {}], sort_keys=True)
+        for action in one["Action"]:
+            resources[action, rest] |= {json.dumps(arn): None for arn in one["Resource"]}
+    grouped: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+    for (action, rest), arns in resources.items():
+        grouped[rest, tuple(_widest(arns))].append(action)
+    made = []
+    for (rest, arns), actions in grouped.items():
+        effect, condition = json.loads(rest)
+        for start in range(0, len(actions), _AT_ONCE):
+            part = allow(actions[start : start + _AT_ONCE], [json.loads(arn) for arn in arns])
+            made.append({**part, "Effect": effect} | ({"Condition": condition} if condition else {}))
+    return made
+
+
+def _widest(arns: Iterable[str]) -> Iterator[str]:
+    """ARNs, as JSON, without those that the pattern of another one contains."""
+    found = [*arns]
+    starts = [arn.removesuffix('*"') for arn in found if arn.endswith('*"')]
+    for arn in found:
+        if not any(arn.startswith(one) and arn != f'{one}*"' for one in starts):
+            yield arn
 
 
 def patterns_of(arn: str) -> tuple[str, ...]:

@@ -4,7 +4,9 @@ Sources: IAM user guide, "Permissions boundaries for IAM entities"; Service Auth
 of actions).
 """
 
+from infra.catalog.aws.pcs import REGISTER
 from infra.stackspec import StackSpec
+from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.bootstrap.aws.rights import SECRETS, Statement, allow
 from trainstack.preflight.aws.permissions import GROUP_TAG, STACK_TAG, passed_to
 
@@ -56,6 +58,15 @@ _NAMED_RESOURCES = (
     "arn:aws:ssm:*:{account}:parameter/AmazonCloudWatch-*",
 )
 """Resources of these actions. Services prescribe the names of those without the stack's name."""
+_NODES_OF_SLURM = (
+    REGISTER, "ec2messages:*", "ssm:DescribeAssociation", "ssm:DescribeDocument",
+    "ssm:GetDeployablePatchSnapshotForInstance", "ssm:GetDocument", "ssm:GetManifest", "ssm:ListAssociations",
+    "ssm:ListInstanceAssociations", "ssm:PutComplianceItems", "ssm:PutConfigurePackageResult",
+    "ssm:PutInventory", "ssm:UpdateAssociationStatus", "ssm:UpdateInstanceAssociationStatus",
+    "ssm:UpdateInstanceInformation", "ssmmessages:*",
+)  # fmt: skip
+"""Actions of nodes of Slurm: to join their cluster, and those of AmazonSSMManagedInstanceCore without its
+reads of parameters, which can be secrets of others (AWS managed policy reference)."""
 _DATABASE = "aws:ResourceTag/aws:rds:primaryDBClusterArn"
 """Tag by RDS of a secret that it keeps: its cluster (Aurora user guide, "Password management")."""
 
@@ -83,6 +94,8 @@ def statements(account: str, spec: StackSpec) -> list[Statement]:
         {**allow(["iam:PassRole"], own), "Condition": passed},
         allow(["sts:AssumeRole"], own),
     ]
+    if isinstance(spec.layout, SlurmLayout):
+        found.append(allow(_NODES_OF_SLURM, ["*"]))
     return [*found, *_sagemaker(account, spec.name)] if _SAGEMAKER in services else found
 
 

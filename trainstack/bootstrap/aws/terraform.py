@@ -40,7 +40,7 @@ def render(account: ClientAccount) -> str:
                     "name": roles_boundary_name(spec),
                     "policy": json.dumps(account.created_roles_boundary(spec, _KEY)),
                 }
-                for spec in place.specs
+                for spec in place.deployed
             },
         },
         "aws_iam_role": {},

@@ -23,15 +23,22 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
     values = [place.name, *made.billing_accounts]
     examples = [one for one in values if one in _EXAMPLES]
     emails = [made.email(one.account) for one in made.identities()]
-    stacks, uri, number = [spec.name for spec in place.specs], f"gs://{made.bucket}", made.provider("NUMBER")
+    stacks, uri, number = [one.name for one in place.deployed], f"gs://{made.bucket}", made.provider("NUMBER")
     variables: list[str] = []
     if isinstance(trust, Pipeline):
         variables += warnings.variables(stacks, emails, uri, **{PROVIDER: number})
         variables += ["NUMBER is that of the project: the file prints these values when it is applied."]
     return text, [
         *variables,
+        *warnings.guests(place),
         *warnings.of(place, trust, examples=examples, separable=True),
         f"The administrator of project {place.name} applies it: {steps}",
-        f"State: pulumi login {uri}; new stacks: pulumi stack init NAME "
-        f"--secrets-provider 'gcpkms://{made.key}'",
+        *(
+            [
+                f"State: pulumi login {uri}; new stacks: pulumi stack init NAME "
+                f"--secrets-provider 'gcpkms://{made.key}'"
+            ]
+            if place.has_state
+            else []
+        ),
     ]

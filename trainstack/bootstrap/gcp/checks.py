@@ -92,7 +92,7 @@ def _bucket(setup: ClientSetup, project: Project) -> Iterator[Answer]:
 def _trust(setup: ClientSetup, project: Project) -> Iterator[Answer]:
     """The deployer is used by the stack's own deployments: one subject, or members of the agency."""
     names = _names(setup, project)
-    email = names.email(names.deployer(project.spec))
+    email = names.email(names.deployer(setup.large_stack(project.spec.name)))
     method = "iam.projects.serviceAccounts.getIamPolicy"
     try:
         policy = project.asked(method, resource=f"{project.path}/serviceAccounts/{email}")
@@ -111,7 +111,9 @@ def _trust(setup: ClientSetup, project: Project) -> Iterator[Answer]:
     pool = f"iam.googleapis.com/projects/{project.number}/locations/global/workloadIdentityPools/{names.pool}"
     pipeline = setup.trusted_as(member.partition("/subject/")[2] for _, member in users)
     wanted = (
-        principal(f"principal://{pool}", f"/subject/{names.subject(pipeline, project.spec)}")
+        principal(
+            f"principal://{pool}", f"/subject/{names.subject(pipeline, setup.large_stack(project.spec.name))}"
+        )
         if pipeline
         else ""
     )
@@ -155,7 +157,7 @@ def _provider(
     )
     claim = names.attributes(pipeline)["attribute.repository"]
     repository = f"{claim} == '{pipeline.path}'"
-    subject = pipeline.subject(project.spec.name)
+    subject = pipeline.subject(setup.large_stack(project.spec.name))
     condition = str(found.get("attributeCondition", ""))
     # Of other stacks of the client, the condition has further subjects.
     accepted = condition.startswith(f"{repository} && ") and (
@@ -177,7 +179,7 @@ def _provider(
         fix = f"{command}--attribute-mapping={shlex.quote(mapping)}"
         yield Answer(TRUST, State.SHORT, f"{names.pool} maps other claims", fix)
     else:
-        yield setup.matched(TRUST, ready, pipeline, project.spec.name)
+        yield setup.matched(TRUST, ready, pipeline, setup.large_stack(project.spec.name))
 
 
 def _contacts(setup: ClientSetup, project: Project) -> Iterator[Answer]:

@@ -63,7 +63,7 @@ def _lines(project: GcpProject) -> Iterator[str]:
         )  # fmt: skip
     if isinstance(project.trust, Pipeline):
         yield "\n# Variables of the repository with the number of the project."
-        for spec in project.place.specs:
+        for spec in project.place.deployed:
             yield f'echo "{variable(PROVIDER, spec.name)}={project.provider("$number")}"'
 
 

@@ -8,7 +8,7 @@ from infra.errors import Problem, UserError
 from infra.naming import sanitize
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
-from trainstack.bootstrap.stacks import BootstrapPlace
+from trainstack.bootstrap.stacks import BootstrapPlace, DeployedStacks
 from trainstack.bootstrap.state import META, prefixes
 from trainstack.bootstrap.trust import GITHUB, AgencyMember, Pipeline, Trust, environment
 from trainstack.collect.gcp.rights import rights as rights_of_audit
@@ -27,6 +27,8 @@ FEDERATED = "roles/iam.workloadIdentityUser"
 _LONGEST_SUBJECT = 127
 """Bytes of `google.subject` (Workload Identity Federation, "Attribute mappings")."""
 _READS = re.compile(r"\.(get|list|getIamPolicy)$")
+_AT_ONCE = 8
+"""Prefixes of a condition."""
 _COUNT = "serviceusage.services.use"
 _CONTENT = frozenset({"storage.objects.get"})
 """Reads of data, which previews and checks of a project do without."""
@@ -90,9 +92,9 @@ class ProjectNames:
         """The provider of the pool; `project` is the project's id or number."""
         return f"projects/{project}/locations/global/workloadIdentityPools/{self.pool}/providers/pipeline"
 
-    def deployer(self, spec: StackSpec) -> str:
-        """The id of a stack's service account, of 6 to 30 characters."""
-        return sanitize(f"deployer-{spec.name}", max_length=30)
+    def deployer(self, name: str) -> str:
+        """The id of the service account of a stack, or of a large one, of 6 to 30 characters."""
+        return sanitize(f"deployer-{name}", max_length=30)
 
     def email(self, account: str) -> str:
         """The address of a service account."""
@@ -111,10 +113,10 @@ class ProjectNames:
             "attribute.repository": "assertion.project_path",
         }
 
-    def subject(self, trust: Pipeline, spec: StackSpec) -> str:
+    def subject(self, trust: Pipeline, name: str) -> str:
         """The subject in the pool of the deployments of a stack."""
-        subject = trust.subject(spec.name)
-        return subject if trust.by_environment else f"{subject}:environment:{environment(spec.name)}"
+        subject = trust.subject(name)
+        return subject if trust.by_environment else f"{subject}:environment:{environment(name)}"
 
     def condition(self, trust: Pipeline) -> str:
         """The condition on tokens: this repository, and the subjects of its deployments, previews and checks.
@@ -128,7 +130,7 @@ class ProjectNames:
         repository = f"{claim} == '{trust.path}'"
         if any("*" in one for one in trust.previews):
             return f"{repository} && assertion.ref_type == 'branch'"
-        deployers = {trust.subject(spec.name) for spec in self.place.specs}
+        deployers = {trust.subject(one.name) for one in self.place.deployed}
         listed = ", ".join(f"'{one}'" for one in sorted({*deployers, *trust.previews, trust.main}))
         return f"{repository} && assertion.sub in [{listed}]"
 
@@ -142,24 +144,31 @@ class GcpProject(ProjectNames):
     @property
     def apis(self) -> list[str]:
         """APIs of the stacks and of the setup."""
-        return sorted({*_APIS, *(one for spec in self.place.specs for one in apis.wanted_by(spec))})
+        wanted = (
+            api
+            for one in self.place.deployed
+            for spec in one.specs
+            for api in apis.wanted_by(spec, federated=one.is_guest)
+        )
+        return sorted({*_APIS, *wanted})
 
     @property
     def billing_accounts(self) -> list[str]:
         """Ids of the accounts in which stacks keep budgets."""
         return sorted({_of(spec).billing_account for spec in self.place.specs})
 
-    def role(self, spec: StackSpec) -> str:
-        """The id of a stack's custom role: letters, digits, periods and underscores."""
-        return "trainstack_" + re.sub(r"[^a-z0-9]", "_", sanitize(spec.name, max_length=50))
+    def role(self, name: str) -> str:
+        """The id of a deployer's custom role: letters, digits, periods and underscores."""
+        return "trainstack_" + re.sub(r"[^a-z0-9]", "_", sanitize(name, max_length=50))
 
-    def rights(self, spec: StackSpec) -> list[str]:
-        """Permissions of a deployer on the project: its stack's, and those of `preflight`."""
-        return sorted({*permissions(spec), *rights()["project"]})
+    def rights(self, one: DeployedStacks) -> list[str]:
+        """Permissions of a deployer on the project: those of its stacks, and those of `preflight`."""
+        own = (right for spec in one.specs for right in permissions(spec, federated=one.is_guest))
+        return sorted({*own, *rights()["project"]})
 
     def identities(self) -> list[Identity]:
         """Deployers, and what previews and nightly checks of a pipeline log in as."""
-        made = [self._deployer(spec) for spec in self.place.specs]
+        made = [self._deployer(one) for one in self.place.deployed]
         if isinstance(self.trust, Pipeline):
             previews = tuple(f"/subject/{one}" for one in self.trust.previews)
             if any("*" in one for one in previews):
@@ -169,17 +178,25 @@ class GcpProject(ProjectNames):
             made.append(self._reader("nightly", (f"/subject/{self.trust.main}",), audited))
         return made
 
-    def _deployer(self, spec: StackSpec) -> Identity:
+    def _deployer(self, one: DeployedStacks) -> Identity:
         if isinstance(self.trust, Pipeline):
-            members, use = (f"/subject/{self.subject(self.trust, spec)}",), FEDERATED
+            members, use = (f"/subject/{self.subject(self.trust, one.name)}",), FEDERATED
         else:
             members, use = (self.trust.member,), "roles/iam.serviceAccountTokenCreator"
         objects = f"projects/_/buckets/{self.bucket}/objects/"
-        own = [f'resource.name.startsWith("{objects}{one}")' for one in prefixes(self.project, spec.name)]
-        condition = " || ".join([*own, f'resource.name == "{objects}{META}"'])
+        own = [
+            f'resource.name.startsWith("{objects}{start}")'
+            for name in one.states
+            for start in prefixes(self.project, name)
+        ]
+        meta = f'resource.name == "{objects}{META}"'
+        # A condition has at most twelve operators (IAM documentation, "Quotas and limits").
+        parts = [" || ".join(own[at : at + _AT_ONCE]) for at in range(0, len(own), _AT_ONCE)]
+        conditions = [f"{parts[0]} || {meta}", *parts[1:]]
         return Identity(
-            self.deployer(spec), f"Deployer of {spec.name}", self.role(spec), self.rights(spec), members, use,
-            ((BUCKET_ROLE, ""), (STATE_ROLE, condition)), KEY_ROLE, deploys=True,
+            self.deployer(one.name), f"Deployer of {one.name}", self.role(one.name), self.rights(one),
+            members, use, ((BUCKET_ROLE, ""), *((STATE_ROLE, one) for one in conditions)), KEY_ROLE,
+            deploys=True,
         )  # fmt: skip
 
     def _reader(self, name: str, members: tuple[str, ...], more: Sequence[str]) -> Identity:
@@ -211,7 +228,7 @@ def project(client: str, place: BootstrapPlace, trust: Trust) -> GcpProject:
         )
     made = GcpProject(short(client), place, client, trust)
     if isinstance(trust, Pipeline):
-        subjects = (trust.main, *(made.subject(trust, spec) for spec in place.specs))
+        subjects = (trust.main, *(made.subject(trust, one.name) for one in place.deployed))
         longest = max(subjects, key=len)
         if len(longest) > _LONGEST_SUBJECT:
             rule = f"makes subjects of more than {_LONGEST_SUBJECT} characters, such as {longest}"

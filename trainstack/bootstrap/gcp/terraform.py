@@ -42,7 +42,7 @@ def render(project: GcpProject) -> str:
         resources |= _federation(project, project.trust)
         name_of_provider = "${google_iam_workload_identity_pool_provider.pipeline.name}"
         outputs |= {
-            variable(PROVIDER, spec.name): {"value": name_of_provider} for spec in project.place.specs
+            variable(PROVIDER, spec.name): {"value": name_of_provider} for spec in project.place.deployed
         }
     for one in project.identities():
         for kind, made in _identity(project, one).items():
