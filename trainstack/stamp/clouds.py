@@ -9,5 +9,5 @@ from trainstack.stamp.cloud import StampedCloud
 STAMPED: Mapping[str, StampedCloud] = {"aws": aws.STAMPED, "gcp": gcp.STAMPED}
 PAIRS = frozenset((profile, name) for name, cloud in STAMPED.items() for profile in cloud.shipped)
 """Pairs of profile and cloud of new clients. Others are written by hand, from a shipped stack file: a client
-with several clusters, or a Slurm system, has more than one file, or none of the parts that are stamped."""
+with several clusters has more than one file of an environment."""
 assert PAIRS <= SUPPORTED

@@ -11,6 +11,8 @@ from trainstack.stamp.clouds import STAMPED
 from trainstack.stamp.environment import SCHEMA
 
 _FOLDER = PACKAGES / "stacks"
+SLURM = "large-slurm"
+"""The profile with Slurm."""
 _PLAIN = re.compile(r"[A-Za-z][\w.+]*[@-][\w.@+-]*\w", re.ASCII)
 """Text that is a string in YAML without quotes."""
 _POOL = re.compile(r"(?ms)(?P<before>machine: (?P<machine>[\w.-]+).*?^ {10}zones: \[)(?P<zones>[^\]]+)\]")
@@ -55,6 +57,9 @@ def text(choices: ClientChoices, environment: str) -> str:
         for key, value in _OF_PROD.items():
             body, count = re.subn(rf"(?m)^(\s+{key}: ).*$", rf"\g<1>{value}", body, count=1)
             assert count == 1, f"the shipped file has no {key}"
+    if re.search(r"(?m)^ +cluster_id: ", body):
+        # Ids of Slurm systems are of their project, which environments may share.
+        body = _set(body, "cluster_id", environment)
     body = _in_account(body, choices)
     if choices.machine:
         body = _with_machine(body, choices)
@@ -96,7 +101,9 @@ def _with_accelerators(allowed: re.Match[str], choices: ClientChoices) -> str:
 
 
 def first_pool(choices: ClientChoices) -> str:
-    """The first pool, which trains and is validated on a schedule; empty without a cluster."""
+    """The first pool, which trains and is validated on a schedule; empty without a cluster of Kubernetes."""
+    if choices.profile == SLURM:
+        return ""  # the cron of a login node repeats validations
     found = re.search(r"(?m)^      pools:\n        - name: (\S+)$", text(choices, "dev"))
     return found[1] if found else ""
 

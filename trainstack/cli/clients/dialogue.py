@@ -11,6 +11,7 @@ _PROFILES = {
     "small": "1 to 5 people, jobs of SageMaker or Vertex AI; no cluster to operate",
     "small-cluster": "a small Kubernetes cluster for five people, one GPU per node",
     "medium": "a cluster for several teams, with machines of eight GPUs, queues and shares",
+    "large-slurm": "a Slurm system for 20 and more people: AWS PCS or Cluster Director",
 }
 _MEANING = {
     "cloud": "The cloud of the client's account.",

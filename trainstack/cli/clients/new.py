@@ -22,7 +22,9 @@ Name = Annotated[
     str, typer.Argument(metavar="CLIENT", help="Name of the client: folder, project, start of its stacks.")
 ]
 Cloud = Annotated[str, typer.Option("--cloud", help="aws or gcp.")]
-Profile = Annotated[str, typer.Option("--profile", help="Size of the team: small, small-cluster or medium.")]
+Profile = Annotated[
+    str, typer.Option("--profile", help="Size of the team: small, small-cluster, medium or large-slurm.")
+]
 Region = Annotated[str, typer.Option("--region", help="Region of the cloud.")]
 Owner = Annotated[str, typer.Option("--owner", help="Owner and address of alarms, such as ml@acme.com.")]
 Budget = Annotated[int | None, typer.Option("--budget", help="US dollars per month of each environment.")]

@@ -43,7 +43,12 @@ def _account_answers(spec: StackSpec) -> Mapping[str, Mapping[str, Any]]:
 
 
 STAMPED = StampedCloud(
-    shipped={"small": "small-aws", "small-cluster": "small-eks-aws", "medium": "dev-aws"},
+    shipped={
+        "small": "small-aws",
+        "small-cluster": "small-eks-aws",
+        "medium": "dev-aws",
+        "large-slurm": "large-slurm-aws",
+    },
     account_key="account_id",
     account=re.compile(r"[0-9]{12}"),
     account_rule="must be the 12 digits of an AWS account",

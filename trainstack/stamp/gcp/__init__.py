@@ -37,7 +37,12 @@ def _account_answers(spec: StackSpec) -> Mapping[str, Mapping[str, Any]]:
 
 
 STAMPED = StampedCloud(
-    shipped={"small": "small-gcp", "small-cluster": "small-gke-gcp", "medium": "dev-gcp"},
+    shipped={
+        "small": "small-gcp",
+        "small-cluster": "small-gke-gcp",
+        "medium": "dev-gcp",
+        "large-slurm": "large-slurm-gcp",
+    },
     account_key="project",
     # Source: Resource Manager API reference, `Project.projectId`.
     account=re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]"),
