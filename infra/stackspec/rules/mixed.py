@@ -12,6 +12,8 @@ from infra.stackspec.stack import StackSpec
 CLUSTERS = "layout.clusters"
 LOGINS = frozenset({("aws", "gcp")})
 """Clouds of a manager and of a cluster on another one, for which there is a login without keys."""
+_EFA = "public.ecr.aws/deep-learning-containers/"
+"""Images of AWS, with the plugin of EFA (AWS Deep Learning Containers, release notes)."""
 _MEMBERS = re.compile(r"(?P<start>teams\[(?P<team>\d+)\]\.members)\[\d+\]")
 _PLACES = {
     "budget.monthly_usd": "monthly_usd",
@@ -35,7 +37,7 @@ def clouds(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
     for path, cloud, _ in _other(spec, layout):
         if (spec.on.cloud, cloud) not in LOGINS:
             rule = f"a manager on {spec.on.cloud} has no login there"
-            fix = "Put the manager on aws, or make it a stack of its own."
+            fix = "Set trainstack:cloud to aws, whose managers have clusters on both; or use another stack."
             yield Problem(
                 f"{path}.cloud", cloud, rule, fix, "trainstack:cloud", code="cluster-on-other-cloud"
             )
@@ -54,6 +56,8 @@ def own_settings(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
                     where, fix = f"{path}.{name}", "Leave it out, or set `cloud`."
                     yield Problem(where, shown, rule, fix, f"{path}.cloud", code="setting-of-other-cloud")
             continue
+        if (spec.on.cloud, one.cloud) not in LOGINS:
+            continue  # it has no place here, whatever its settings
         if one.on is None:
             rule, fix = (
                 "settings of its cloud are missing",
@@ -96,6 +100,8 @@ def images(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
     """A cluster pulls no image from a private registry of another cloud: its nodes have no login there."""
     common = {"tracking": spec.tracking.image if spec.tracking else None, "smoke": spec.smoke.image}
     for path, cloud, one in _other(spec, layout):
+        if (spec.on.cloud, cloud) not in LOGINS:
+            continue
         for name, image in common.items():
             hosts = {other: model.private_registry for other, model in CLOUDS.items() if other != cloud}
             foreign = [other for other, pattern in hosts.items() if pattern.match(image or "")]
@@ -104,6 +110,13 @@ def images(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
                 fix = "Set an image in a registry that its nodes reach."
                 where, against = f"{path}.{name}_image", f"{name}.image"
                 yield Problem(where, None, rule, fix, against, code="image-of-other-cloud")
+        fast = any(pool.rdma for pool in one.pools)
+        of_aws = spec.smoke.enabled and (common["smoke"] or "").startswith(_EFA)
+        if of_aws and fast and one.smoke_image is None:
+            rule = f"smoke.image has the network plugin of aws, and none for the pools with RDMA on {cloud}"
+            fix = "Set an image with PyTorch, NCCL and the plugin of that cloud."
+            where, against = f"{path}.smoke_image", "smoke.image"
+            yield Problem(where, None, rule, fix, against, code="image-of-other-cloud")
 
 
 def endpoints(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:

@@ -68,6 +68,16 @@ def unsupported(spec: StackSpec, layout: SlurmLayout) -> Iterator[Problem]:
             yield Problem(path, shown, _UNSUPPORTED, fix, code="not-with-slurm")
 
 
+def team_budgets(spec: StackSpec, _: SlurmLayout) -> Iterator[Problem]:
+    """No team may spend more than all together: its limit would never be reached before that of the stack."""
+    total = spec.budget.monthly_usd
+    for index, team in enumerate(spec.teams):
+        if team.monthly_usd is not None and team.monthly_usd > total:
+            rule, fix = f"is above the {total:g} of all teams", "Lower it, or raise budget.monthly_usd."
+            where, against = f"teams[{index}].monthly_usd", "budget.monthly_usd"
+            yield Problem(where, team.monthly_usd, rule, fix, against, code="team-budget-above-stack")
+
+
 def quotas(spec: StackSpec, layout: SlurmLayout) -> Iterator[Problem]:
     """Each team has a guarantee, and guarantees do not exceed the GPUs of a partition.
 
@@ -130,5 +140,5 @@ def only_with_slurm(_: StackSpec, __: ClusterLayout | SmallLayout, cloud: AwsSpe
         yield Problem("on.pcs", None, rule, fix, code="needs-slurm")
 
 
-RULES: tuple[Rule, ...] = (slurm_names, unsupported)
+RULES: tuple[Rule, ...] = (slurm_names, unsupported, team_budgets)
 AWS_RULES: tuple[AwsRule, ...] = (on_pcs, login_node, offers)

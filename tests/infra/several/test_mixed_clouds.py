@@ -89,7 +89,8 @@ def test_members_are_written_once_and_have_on_each_cloud_their_names_there(mixed
 
 
 def test_the_images_of_a_cluster_are_those_of_its_cloud(mixed: Values) -> None:
-    del clusters(mixed)[1]["smoke_image"]  # the common one is public
+    del clusters(mixed)[1]["smoke_image"]
+    mixed["spec"]["smoke"]["image"] = f"quay.io/acme/torch@sha256:{'0' * 64}"  # public
     spec, layout = loaded(mixed)
     made = workers(spec, layout)["usc1"]
     assert made.tracking and made.tracking.image == clusters(mixed)[1]["tracking_image"]
@@ -111,6 +112,8 @@ def test_settings_of_pools_have_the_short_names(mixed: Values) -> None:
         ({"monthly_usd": 400000}, {(f"{GOOGLE}.monthly_usd", "budget-parts-too-large")}),
         ({"monthly_usd": 0}, {(f"{GOOGLE}.monthly_usd", "greater-than")}),
         ({"tracking_image": None}, {(f"{GOOGLE}.tracking_image", "image-of-other-cloud")}),
+        # The common one has the plugin of EFA, and the cluster a pool with RDMA.
+        ({"smoke_image": None}, {(f"{GOOGLE}.smoke_image", "image-of-other-cloud")}),
         ({"cloud": "existing"}, {(f"{GOOGLE}.cloud", "literal-error")}),
         ({"system_machine": "m6i.xlarge"}, {(f"{GOOGLE}.system_machine", "unknown-cpu-type")}),
     ],
@@ -186,6 +189,8 @@ def test_a_manager_on_google_cloud_has_no_login_to_aws() -> None:
     given = values("large-gcp")
     clusters(given)[1]["cloud"] = "aws"
     assert (f"{GOOGLE}.cloud", "cluster-on-other-cloud") in refused(given)
+    # What such a cluster lacks besides is not reported: no value would help.
+    assert not {"image-of-other-cloud", "budget-of-cluster-missing"} & {code for _, code in refused(given)}
 
 
 @pytest.mark.parametrize("value", [7, "x", [], {"name": 3}], ids=str)

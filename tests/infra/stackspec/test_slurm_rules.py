@@ -47,6 +47,9 @@ BROKEN: dict[str, tuple[str, Any, str, str]] = {
         f"{_POOL}.hours",
         "not-with-slurm",
     ),
+    "a team with more than all": (
+        "teams.0.monthly_usd", 350001, "teams[0].monthly_usd", "team-budget-above-stack",
+    ),
     "a scheduled gate": ("smoke.schedule", "0 5 * * 1", "smoke.schedule", "not-with-slurm"),
     "a login node with GPUs": (
         "layout.login", {"machine": "g6.2xlarge"}, "layout.login.machine", "unknown-cpu-type",

@@ -7,9 +7,8 @@ import pytest
 
 from infra import stackspec
 from infra.errors import Problem, UserError
-from infra.stackspec.load import CONFIG, LoadedSpec
+from infra.stackspec.load import LoadedSpec
 from tests.trainstack.cli.command import run
-from trainstack.bootstrap.stacks import place
 
 SLURM = "large-slurm-aws"
 
@@ -38,9 +37,8 @@ def test_a_stack_file_of_the_folder_that_is_not_read_is_named(
     assert str(tmp_path) not in run("cost", "-s", "small-gcp")[1]
 
 
-@pytest.mark.parametrize("stack", [SLURM, "large-slurm-gcp"])
-def test_a_deployer_for_slurm_is_refused_by_the_profile(stack: str) -> None:
+def test_the_queue_of_several_clusters_is_that_of_kueue() -> None:
     with pytest.raises(UserError) as caught:
-        place(CONFIG, [stack])
-    found = {(one.path, one.code) for one in caught.value.problems}
-    assert found == {("trainstack:profile", "bootstrap-not-supported")}
+        run("slurm", "queue", "-s", "large-mixed")
+    (found,) = caught.value.problems
+    assert found.code == "stack-is-not-slurm" and "trainstack queue -s large-mixed" in found.fix

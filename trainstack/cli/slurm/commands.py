@@ -156,8 +156,13 @@ def queue(
 
 def _system(stack: str) -> "SlurmSystem":
     from infra import slurm, stackspec  # noqa: PLC0415 - help needs none of them
+    from infra.stackspec.layouts import LargeLayout  # noqa: PLC0415
 
-    return slurm.system(stackspec.load_file(stack).spec, slurm.SystemOptions())
+    spec = stackspec.load_file(stack).spec
+    if isinstance(spec.layout, LargeLayout):
+        rule, fix = "has no Slurm: Kueue queues its jobs", f"Use `trainstack queue -s {stack}`."
+        raise UserError([Problem("stack", stack, rule, fix, code="stack-is-not-slurm")])
+    return slurm.system(spec, slurm.SystemOptions())
 
 
 def _account(system: "SlurmSystem", team: str) -> str:

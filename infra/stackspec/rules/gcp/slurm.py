@@ -17,7 +17,6 @@ from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.rules.parts import missing_problem
 from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
-from infra.stackspec.unions import describe
 
 Rule = Callable[[StackSpec, SlurmLayout, GcpSpec], Iterator[Problem]]
 
@@ -25,7 +24,8 @@ Rule = Callable[[StackSpec, SlurmLayout, GcpSpec], Iterator[Problem]]
 def on_director(_: StackSpec, layout: SlurmLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """Id, version and the login node are accepted by Cluster Director; names of pools are (RFC 1034)."""
     if cloud.director is None:
-        yield missing_problem("on.director", describe(GcpSpec, "director"))
+        example = "such as `director: {cluster_id: research}`, of at most ten lower-case letters and digits"
+        yield missing_problem("on.director", f"the Slurm system, {example}.")
     else:
         yield from cluster_id_problems("on.director.cluster_id", cloud.director.cluster_id)
     yield from version_problems("layout.slurm_version", layout.slurm_version)
