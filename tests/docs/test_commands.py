@@ -31,10 +31,11 @@ BLOCK = re.compile(r"^```(?:console|sh|shell)\n(.*?)^```", re.MULTILINE | re.DOT
 # Names that pages use for a stack of the reader.
 NAMES = {"lab": "small-eks-aws", "STACK": "dev-aws"}
 # Run by `test_an_offline_command_runs`: no cloud, no rehearsal.
-OFFLINE = {("explain",), ("advise",), ("advise", "own"), ("smoke", "plan")}
+OFFLINE = {("cost",), ("explain",), ("advise",), ("advise", "own"), ("smoke", "plan")}
 # Test, or folder of tests, that runs a command with a rehearsal or a recorded cloud and contains its name.
 RUN_BY = {
     ("audit",): "tests/rehearsal/runs/life.py",
+    ("bootstrap",): "tests/trainstack/bootstrap",
     ("collect",): "tests/trainstack/cli",
     ("destroy",): "tests/rehearsal/runs/life.py",
     ("handover",): "tests/trainstack/handover",
@@ -49,6 +50,8 @@ RUN_BY = {
     ("report",): "tests/trainstack/cli",
     ("run",): "tests/rehearsal/runs/small.py",
     ("runs",): "tests/rehearsal/runs/test_small_stack.py",
+    ("slurm", "ledger"): "tests/slurm",
+    ("slurm", "queue"): "tests/slurm",
     ("status",): "tests/rehearsal/runs/life.py",
     ("stop",): "tests/trainstack/cli/jobs",
     ("up",): "tests/rehearsal/runs/life.py",
