@@ -9,7 +9,7 @@ writes that field (kueue v0.19.2 pkg/controller/admissionchecks/multikueue/workl
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from agents.clusters.dispatch import (
@@ -23,9 +23,10 @@ from agents.clusters.dispatch import (
     taints,
 )
 from agents.clusters.leases import LeaseRenewer
+from agents.clusters.nominating import ApplyingServer, nomination
 from agents.clusters.renewing import LASTS_S, Renewer
 from agents.clusters.workers import read
-from agents.shared.api_server import ApiServer, ApiServerError, Object, say
+from agents.shared.api_server import ApiServerError, Object, say
 from agents.shared.exposition import PrometheusMetric, Sample, text
 from agents.shared.health import Health
 from agents.shared.kueue import API
@@ -39,24 +40,32 @@ LOOK_S = 5.0
 class Dispatcher:
     """Writes the decisions of `dispatch` for one manager. Methods raise ApiServerError and OSError."""
 
-    def __init__(self, server: ApiServer) -> None:
+    def __init__(self, server: ApplyingServer) -> None:
         self._server = server
         self.clusters: dict[str, str] = {}
         self.lost: set[str] = set()
+        """Clusters that get no jobs."""
+        self.cut_off: set[str] = set()
+        """Those of them to which Kueue has no connection."""
 
-    def look(self) -> None:
-        """Read the connections of clusters; close the flavors of lost ones, open those of the others."""
+    def look(self, stale: Collection[str] = ()) -> None:
+        """Read the connections of clusters; close the flavors of lost ones, open those of the others.
+
+        `stale`: clusters that end jobs of this manager soon, connected or not.
+        """
         active = {
             row["metadata"]["name"]: is_active(row) for row in self._server.every(f"{API}/multikueueclusters")
         }
         self.clusters = {}
-        lost = set()
+        lost, cut_off = set(), set()
         for flavor in self._server.every(f"{API}/resourceflavors"):
             cluster, name = cluster_of(flavor), flavor["metadata"]["name"]
             if not cluster:
                 continue
             self.clusters[name] = cluster
-            away = not active.get(cluster, False)
+            if not active.get(cluster, False):
+                cut_off.add(cluster)
+            away = cluster in cut_off or cluster in stale
             if away:
                 lost.add(cluster)
             wanted = taints(flavor, lost=away)
@@ -66,7 +75,7 @@ class Dispatcher:
         for cluster in sorted(lost ^ self.lost):
             news = "cannot be reached: no job goes to it" if cluster in lost else "can be reached"
             say(f"cluster {cluster} {news}")
-        self.lost = lost
+        self.lost, self.cut_off = lost, cut_off
 
     def review(self) -> str:
         """Decide about every Workload; returns the version from which to watch."""
@@ -91,24 +100,35 @@ class Dispatcher:
             case None:
                 return
             case Nominated(cluster=cluster):
-                change: Object = {"nominatedClusterNames": [cluster]}
-                words = f"goes to {cluster}"
+                self._nominate(workload, cluster)
+                return
             case Returned(why=why):
                 now = stamp(self._server.now())
                 state = {"name": CHECK, "state": RETRY, "message": why, "lastTransitionTime": now}
                 rows = workload["status"]["admissionChecks"]
-                change = {"admissionChecks": [state if row["name"] == CHECK else row for row in rows]}
+                change: Object = {"admissionChecks": [state if row["name"] == CHECK else row for row in rows]}
                 words = f"is queued again: {why}"
-        metadata = workload["metadata"]
-        place = f"{API}/namespaces/{metadata['namespace']}/workloads/{metadata['name']}/status"
-        known = {"resourceVersion": metadata["resourceVersion"]}
-        try:
-            self._server.must("PATCH", place, {"metadata": known, "status": change})
-        except ApiServerError as error:
-            if error.status not in (_CONFLICT, _NOT_FOUND):
-                raise
-            return
-        say(f"{metadata['namespace']}/{metadata['name']} {words}")
+        known = {"resourceVersion": workload["metadata"]["resourceVersion"]}
+        body = {"metadata": known, "status": change}
+        _say_written(workload, words, *self._server.ask("PATCH", _status_of(workload), body))
+
+    def _nominate(self, workload: Object, cluster: str) -> None:
+        answer = self._server.apply(_status_of(workload), nomination(workload, cluster))
+        _say_written(workload, f"goes to {cluster}", *answer)
+
+
+def _status_of(workload: Object) -> str:
+    metadata = workload["metadata"]
+    return f"{API}/namespaces/{metadata['namespace']}/workloads/{metadata['name']}/status"
+
+
+def _say_written(workload: Object, words: str, status: int, answer: Object) -> None:
+    """Log a change, unless the Workload changed meanwhile. Raises ApiServerError."""
+    if status in (_CONFLICT, _NOT_FOUND):
+        return
+    if status >= 300:
+        raise ApiServerError(status, str(answer.get("message")))
+    say(f"{workload['metadata']['namespace']}/{workload['metadata']['name']} {words}")
 
 
 def run(dispatcher: Dispatcher, renewer: Renewer, leases: LeaseRenewer, beat: Callable[[], None]) -> None:
@@ -118,8 +138,8 @@ def run(dispatcher: Dispatcher, renewer: Renewer, leases: LeaseRenewer, beat: Ca
         renewer.renew()
         try:
             before = dispatcher.lost, dispatcher.clusters
-            dispatcher.look()
-            leases.renew(dispatcher.lost)
+            dispatcher.look(leases.stale())
+            leases.renew(dispatcher.cut_off)
             if not version or before != (dispatcher.lost, dispatcher.clusters):
                 version = dispatcher.review()
             version = dispatcher.watched(version)
@@ -138,7 +158,7 @@ def main() -> int:
     parser.add_argument("--account", type=Path, required=True)
     parser.add_argument("--port", type=int, required=True)
     asked = parser.parse_args()
-    server = ApiServer(asked.account)
+    server = ApplyingServer(asked.account)
     dispatcher = Dispatcher(server)
     renewer = Renewer(server, asked.workers, lasts_s=asked.lasts_s)
     leases = LeaseRenewer(asked.workers, renewer.tokens)

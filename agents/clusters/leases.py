@@ -1,7 +1,8 @@
 """The Lease of the manager on a worker, renewed while its Kueue is connected; standard library only."""
 
 import datetime
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from agents.clusters.workers import Worker, WorkerApi
@@ -11,6 +12,8 @@ from agents.shared.times import seconds
 NAMESPACE, LEASE = "trainstack-clusters", "manager"
 _API = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 _NOT_FOUND = 404
+STALE_S = 60.0
+"""Seconds without a renewal after which a worker gets no more jobs: it ends them after minutes (`fence`)."""
 # Of a request in the loop that also dispatches jobs.
 _TIMEOUT_S = 5.0
 
@@ -24,9 +27,22 @@ def renewed(lease: Mapping[str, Any]) -> int | None:
 class LeaseRenewer:
     """Renews the Lease on each worker."""
 
-    def __init__(self, workers: Sequence[Worker], tokens: Mapping[str, str]) -> None:
-        self._workers, self._tokens = workers, tokens
+    def __init__(
+        self,
+        workers: Sequence[Worker],
+        tokens: Mapping[str, str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._workers, self._tokens, self._clock = workers, tokens, clock
         self._failed: set[str] = set()
+        self._renewed = dict.fromkeys((worker.name for worker in workers), clock())
+
+    def stale(self) -> set[str]:
+        """Workers whose Lease has not been renewed for `STALE_S`, although Kueue may be connected.
+
+        Its connection outlives its token: an open watch is not closed when that ends.
+        """
+        return {name for name, at in self._renewed.items() if self._clock() > at + STALE_S}
 
     def renew(self, lost: Collection[str]) -> None:
         """Renew the Leases on workers that are not `lost` and of which there is a token."""
@@ -44,6 +60,7 @@ class LeaseRenewer:
                 self._failed.add(worker.name)
             else:
                 self._failed.discard(worker.name)
+                self._renewed[worker.name] = self._clock()
 
 
 def _renew(api: WorkerApi, spec: Mapping[str, str]) -> None:

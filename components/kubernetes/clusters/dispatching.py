@@ -22,6 +22,7 @@ PROGRAM = Program(
         "agents.clusters.dispatch",
         "agents.clusters.leases",
         "agents.clusters.logins",
+        "agents.clusters.nominating",
         "agents.clusters.renewing",
         "agents.clusters.workers",
         "agents.shared.exposition",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agents.clusters.leases import LEASE, LeaseRenewer, renewed
+from agents.clusters.leases import LEASE, STALE_S, LeaseRenewer, renewed
 from agents.clusters.workers import Worker, WorkerApi
 from agents.shared.api_server import ApiServerError
 from agents.shared.times import seconds
@@ -42,6 +42,19 @@ def test_a_worker_that_does_not_respond_stops_no_other(sent: list[tuple[str, str
     leases.renew(lost=())
     leases.renew(lost=())
     assert sent == [("PATCH", "south"), ("PATCH", "west")] * 2
+
+
+def test_a_worker_whose_lease_is_not_renewed_is_stale_until_it_is(sent: list[tuple[str, str]]) -> None:
+    now, tokens = [0.0], {"east": "a"}
+    leases = LeaseRenewer(WORKERS[:2], tokens, lambda: now[0])
+    now[0] = STALE_S + 1
+    leases.renew(lost=())
+    assert leases.stale() == {"west"}
+    tokens["west"] = "b"
+    leases.renew(lost=())
+    assert leases.stale() == set()
+    now[0] = 3 * STALE_S
+    assert leases.stale() == {"east", "west"}
 
 
 def test_a_lease_has_the_time_of_its_server() -> None:
