@@ -20,6 +20,7 @@ from components.kubernetes.queueing.admission import policies
 from components.kubernetes.queueing.checks import connections, sent
 from components.kubernetes.queueing.controller import controller
 from components.kubernetes.queueing.defaults.fields import mutations
+from components.kubernetes.queueing.leaving import clusters_leave
 from components.kubernetes.queueing.quota_rules import check
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL, members, onlookers, tenant_namespace
@@ -66,6 +67,9 @@ class Queueing(Component):
     is not deleted while a job holds its quota, and Workloads keep their finalizers once Kueue is gone
     (docs/adr/0047).
 
+    Where jobs run on other clusters, those of a cluster that is not listed any more are moved before it is
+    disconnected.
+
     Raises UserError, with every problem, when shares and pools do not fit together.
     """
 
@@ -91,6 +95,9 @@ class Queueing(Component):
         people = [one for team in teams for one in _people(team)]
         made: list[pulumi.Resource] = [self._controller(name, args)]
         sends = args.get("sends")
+        if sends:
+            leave, image = f"{name}-clusters-leave", args["ready_image"]
+            made = [clusters_leave(leave, sends["clusters"], made, image=image, child=self.child)]
         *of_cluster, of_namespaces = kueue.layers(flavors, teams, gate)
         if sends:
             to_others = [

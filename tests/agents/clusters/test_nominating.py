@@ -1,4 +1,4 @@
-"""What the dispatcher applies as Kueue's field manager."""
+"""The status that the dispatcher applies as the field manager of Kueue."""
 
 from typing import Any
 

@@ -26,11 +26,16 @@ def planes(tmp_path_factory: pytest.TempPathFactory, _available: None) -> Iterat
     with ExitStack() as stack:
 
         def start(name: str) -> ControlPlane:
-            addons = {"jobset": {}, trainer.CHART: trainer.VALUES, "kueue": values(name)}
-            return stack.enter_context(running(ControlPlaneOptions(home / name, addons=addons)))
+            return stack.enter_context(running(options(home / name)))
 
         with ThreadPoolExecutor() as pool:
             yield dict(zip(NAMES, pool.map(start, NAMES), strict=True))
+
+
+def options(home: Path, *, keep: bool = False) -> ControlPlaneOptions:
+    """A control plane of the cluster of the folder's name."""
+    addons = {"jobset": {}, trainer.CHART: trainer.VALUES, "kueue": values(home.name)}
+    return ControlPlaneOptions(home, addons=addons, keep=keep)
 
 
 def values(name: str) -> dict[str, Any]:

@@ -41,10 +41,10 @@ LOGIN = [user("system:serviceaccount:default:default")]
 _RIGHTS = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
-def pool(cluster: str) -> FlavorArgs:
-    """The only pool of a worker: two nodes with one GPU each."""
+def pool(cluster: str, nodes: int = 2) -> FlavorArgs:
+    """The only pool of a worker: nodes with one GPU each."""
     labels = {"trainstack.dev/pool": "l4", CLUSTER_LABEL: cluster}
-    return flavor("l4", TYPES["l4"], 2, usd_per_hour=PRICES[cluster], node_labels=labels)
+    return flavor("l4", TYPES["l4"], nodes, usd_per_hour=PRICES[cluster], node_labels=labels)
 
 
 @dataclass
@@ -57,6 +57,8 @@ class Fleet:
     folder: Path
     values: Mapping[str, Any]
     """Values of the manager's Kueue."""
+    suffix: str
+    """End of the names of teams."""
     program: "Popen[str] | None" = None
     jobs: list[str] = field(default_factory=list)
 
@@ -140,8 +142,17 @@ class Fleet:
         return found
 
     def runs_on(self, job: str, cluster: str, pods: int = 1) -> None:
-        """Wait until a Job runs on a worker, and on no other."""
-        eventually(lambda: self.where(job) == {cluster: pods}, lambda: self.state(job), 30)
+        """Wait until a Job runs on a worker and on no other, and the manager has it as admitted there."""
+        eventually(
+            lambda: self.where(job) == {cluster: pods} and self.place(job) == cluster,
+            lambda: self.state(job),
+            30,
+        )
+
+    def place(self, job: str) -> str:
+        """The worker on which a Job runs, by its Workload on the manager; empty until it is admitted."""
+        status = self.manager.workload(job).get("status") or {}
+        return str(status.get("clusterName") or "") if self.manager.admitted(job) else ""
 
     def state(self, job: str) -> Any:
         """What is known about a Job, for the message of a failed test."""
@@ -211,19 +222,29 @@ def given(api: KubernetesApi, made: Callable[[], Mapping[str, Any]]) -> None:
 
 @contextmanager
 def fleet(
-    planes: Mapping[str, ControlPlane], origin: str, values: Mapping[str, Any], folder: Path
+    planes: Mapping[str, ControlPlane],
+    origin: str,
+    values: Mapping[str, Any],
+    folder: Path,
+    *,
+    first: Sequence[str] = (),
+    nodes: int = 2,
 ) -> Iterator[Fleet]:
-    """The queues of a manager and of its workers, connected; the control planes end with it."""
+    """The queues of a manager and of its workers, connected; the control planes end with it.
+
+    `first`: the workers that the manager has at first; default: all. `nodes`: of each worker.
+    """
     suffix = uuid.uuid4().hex[:6]
     names = [name for name in planes if name != "manager"]
-    args: list[ClusterArgs] = [{"name": name, "flavors": [pool(name)]} for name in names]
+    first = first or names
+    args: list[ClusterArgs] = [{"name": name, "flavors": [pool(name, nodes)]} for name in first]
     with ExitStack() as stack:
         apis = {name: stack.enter_context(plane.api()) for name, plane in planes.items()}
         workers = {}
         for name in names:
-            stack.enter_context(machines(apis[name], [pool(name)], TYPES))
+            stack.enter_context(machines(apis[name], [pool(name, nodes)], TYPES))
             workers[name] = stack.enter_context(
-                queues(apis[name], [pool(name)], TEAMS, suffix=suffix, stays=True)
+                queues(apis[name], [pool(name, nodes)], TEAMS, suffix=suffix, stays=True)
             )
             namespaces = list(workers[name].namespaces.values())
             given(
@@ -233,12 +254,12 @@ def fleet(
         given(
             apis["manager"],
             lambda: {
-                "p": dispatching.Dispatching("d", {"image": IMAGE, "workers": [], "names": names}).program
+                "p": dispatching.Dispatching("d", {"image": IMAGE, "workers": [], "names": first}).program
             },
         )
         # A queue is active once its check is, and that once a worker is connected.
-        made = Fleet(planes, Lab(apis["manager"], {}), workers, folder, values)
-        for name in names:
+        made = Fleet(planes, Lab(apis["manager"], {}), workers, folder, values, suffix)
+        for name in first:
             made.connect(name)
         made.manager = stack.enter_context(
             queues(
@@ -247,10 +268,10 @@ def fleet(
                 teams(args, TEAMS),
                 suffix=suffix,
                 stays=True,
-                sends={"stack": origin, "clusters": names},
+                sends={"stack": origin, "clusters": first},
             )
         )
-        eventually(lambda: all(made.active(name) for name in names), "workers are connected")
+        eventually(lambda: all(made.active(name) for name in first), "workers are connected")
         for lab in (made.manager, *workers.values()):
             eventually(partial(_policed, lab), "policies hold")
         made.start()

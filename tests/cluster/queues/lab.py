@@ -9,21 +9,15 @@ from typing import Any, cast
 
 from components.aws.pools.offers import node_offer
 from components.kubernetes.accelerators import POOL_LABEL
-from components.kubernetes.charts import charts
-from components.kubernetes.definitions.install import NAME as DEFINES
-from components.kubernetes.network_policies import PlatformNetwork
-from components.kubernetes.queueing.admission import FITS
-from components.kubernetes.queueing.controller import NAME as WAITS
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE, GPU_TAINT, PRIORITY_LABEL
-from components.kubernetes.queueing.queues import Queueing, QueueingArgs, SendsArgs
+from components.kubernetes.queueing.queues import SendsArgs
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs, GateArgs, TeamArgs
 from infra.catalog.aws import facts
 from infra.naming import team_namespace
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from rehearsal.controlplane.nodes import KwokPool, pool_nodes
-from tests.cluster.manifests import manifests
+from tests.cluster.queues.generated import Queues, generated
 from tests.cluster.waiting import counted, eventually, gone
-from tests.components.graph import deploy_graph
 
 _TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 IMAGE = "example.com/python@sha256:" + "0" * 64
@@ -227,30 +221,11 @@ def queues(
     deleted: that which is another one for other flavors is there only where a test asks for it.
     """
     suffix = suffix or uuid.uuid4().hex[:6]
-    renamed: Any = [{**team, "name": f"{team['name']} {suffix}"} for team in teams]
-    args: QueueingArgs = {
-        "flavors": flavors,
-        "teams": renamed,
-        "gate": gate,
-        "ready_image": IMAGE,
-        "control_plane": PlatformNetwork("eks", ["10.0.0.0/16"]),
-        "ending": ending,
-        "sends": sends,
-    }
-    graph = deploy_graph(lambda: {"cohort": Queueing("q", args).cohort})
-    bodies = [
-        body for body in manifests(graph)
-        if not _of_controllers(body["metadata"]) and (fits or body["metadata"]["name"] != FITS)
-    ]  # fmt: skip
+    given: Queues = {"flavors": flavors, "teams": teams, "gate": gate, "ending": ending, "sends": sends}
+    bodies = generated(given, suffix, image=IMAGE, fits=fits)
     lab = Lab(api, {team["name"]: team_namespace(f"{team['name']} {suffix}") for team in teams})
     try:
-        for body in bodies:
-            api.apply(body)
-        # A job gets its queue when it is made: one that came before its LocalQueue would wait without end.
-        made = [body for body in bodies if body["kind"] in ("ClusterQueue", "LocalQueue")]
-        eventually(lambda: all(_active(api, body) for body in made), "queues are active")
-        quotas = [body for body in bodies if body["kind"] == "ResourceQuota"]
-        eventually(lambda: all(counted(api, body) for body in quotas), "quotas are counted")
+        applied(api, bodies)
         yield lab
     finally:
         if not stays:
@@ -258,13 +233,15 @@ def queues(
             _remove(api, bodies)
 
 
-def _of_controllers(metadata: Object) -> bool:
-    """Whether an object is of Kueue, which is there already, or of the Jobs before and after it."""
-    own = charts()["kueue"].namespace
-    return own in (metadata["name"], metadata.get("namespace")) or metadata["name"] in (
-        WAITS,
-        f"{DEFINES}-kueue",
-    )
+def applied(api: KubernetesApi, bodies: Sequence[Object]) -> None:
+    """Apply the objects of queues, and wait until jobs can be submitted."""
+    for body in bodies:
+        api.apply(body)
+    # A job gets its queue when it is made: one that came before its LocalQueue would wait without end.
+    made = [body for body in bodies if body["kind"] in ("ClusterQueue", "LocalQueue")]
+    eventually(lambda: all(_active(api, body) for body in made), "queues are active")
+    quotas = [body for body in bodies if body["kind"] == "ResourceQuota"]
+    eventually(lambda: all(counted(api, body) for body in quotas), "quotas are counted")
 
 
 def _active(api: KubernetesApi, queue: Object) -> bool:

@@ -13,7 +13,7 @@ from tests.components.graph import Graph
 # The name of the composed stack begins every logical name; digests follow from code and prices.
 _STACK = re.compile(r"\bdev-(?=[a-z])")
 _DIGEST = re.compile(
-    r"\b(capacity-keeper|smoke|smoke-schedule-[a-z0-9-]+?|mlflow-serve|kueue-ready|definitions)-[0-9a-f]{10}\b"
+    r"\b(capacity-keeper|smoke|smoke-schedule-[a-z0-9-]+?|mlflow-serve|kueue-ready|clusters-leave|definitions)-[0-9a-f]{10}\b"
 )
 _MISSING = object()
 _LONGEST = 100
