@@ -295,7 +295,7 @@ def cost(stack: Stack = "", form: FormatOption = Format.TEXT) -> None:
     loaded = stackspec.load_typed(stack)
     print_warnings(loaded.broken)
     try:
-        print_cost(loaded.spec, as_json=form is Format.JSON)
+        print_cost(loaded, as_json=form is Format.JSON)
     except (AssertionError, TypeError, ValueError, KeyError):
         if not loaded.broken:
             raise
@@ -328,4 +328,4 @@ def explain(key: Key = "", stack: AnyStack = None, form: FormatOption = Format.T
     stack = or_default(stack)
     loaded = stackspec.load_typed(stack)
     print_warnings(loaded.broken)
-    print_values(stack, list(loaded.explain(key)), as_json=form is Format.JSON)
+    print_values(loaded, stack, list(loaded.explain(key)), as_json=form is Format.JSON)

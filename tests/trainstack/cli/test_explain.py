@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from infra.errors import UserError
-from tests.trainstack.cli.command import run
+from tests.trainstack.cli.command import run, run_json
 from trainstack.cli import access
 from trainstack.cli.app import app
 from trainstack.cli.operations import session
@@ -69,3 +69,21 @@ def test_env_and_login_of_a_rehearsal_are_those_of_dev_aws_by_default(
 def test_a_key_of_the_other_cloud_is_refused_with_near_ones() -> None:
     with pytest.raises(UserError, match=r"on\.admins"):
         run("explain", "-s", "dev-gcp", "on.admin_arns")
+
+
+def test_the_budget_of_a_cluster_names_the_whole_stack_and_its_part() -> None:
+    """Clusters of one cloud share a budget; one on another cloud has a part of it."""
+    _, said = run("explain", "budget.monthly_usd", "-s", "large-aws-use1")
+    assert "    of      the whole stack large-aws" in said
+    _, said = run("explain", "budget.monthly_usd", "-s", "large-mixed-usc1")
+    assert "cluster usc1, a part of the budget of the whole stack large-mixed" in said
+    assert "whole stack" not in run("explain", "budget.monthly_usd", "-s", "dev-aws")[1]
+
+
+def test_the_cost_of_a_cluster_shows_its_part_of_the_whole() -> None:
+    code, document = run_json("cost", "-s", "large-aws-use1")
+    whole = run_json("cost", "-s", "large-aws")[1]
+    assert code == 0 and document["budget_of"] == whole["budget_of"] == "large-aws"
+    part = document["price"]["expected_usd"] / whole["price"]["expected_usd"]
+    assert f"of which {part:.0%} in this cluster" in run("cost", "-s", "large-aws-use1")[1]
+    assert run_json("cost", "-s", "large-mixed-usc1")[1]["budget_of"] == "large-mixed-usc1"

@@ -83,18 +83,23 @@ def _print_estimate(estimate: cost.CostEstimate) -> None:
     print_table(("item", *_PRICES, "price of"), [*rows, ("total of known", *total, "")], right=_PRICES)
 
 
-def print_cost(spec: stackspec.StackSpec, *, as_json: bool) -> None:
+def print_cost(loaded: stackspec.LoadedSpec, *, as_json: bool) -> None:
     """Print the price of a stack."""
-    today = datetime.date.today()
+    today, spec = datetime.date.today(), loaded.spec
     estimate = cost.estimate(spec, today)
     budget = spec.budget.monthly_usd
     if as_json:
-        document = {"stack": spec.name, "budget_usd": budget, "price": price(estimate, today)}
+        document = {
+            "stack": spec.name,
+            "budget_usd": budget,
+            "budget_of": summary.budget_of(loaded),
+            "price": price(estimate, today),
+        }
         print_json("trainstack.cost/1", document)
         return
     _print_estimate(estimate)
     notes = (
-        ("budget", summary.usd(budget)),
+        ("budget", summary.budget_line(loaded, estimate, today)),
         ("old prices", summary.old_prices(estimate, today)),
         ("not priced", "; ".join(map(str, estimate.not_priced))),
     )

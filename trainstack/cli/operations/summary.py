@@ -188,13 +188,35 @@ def _job_fields(
     yield from job_summary.fields(exported, verbose=verbose)
 
 
+def budget_of(loaded: stackspec.LoadedSpec) -> str:
+    """Name of the stack whose budget it is: of a cluster, the large stack, unless its cloud has a part."""
+    member = loaded.member
+    return loaded.spec.name if member is None or member.is_elsewhere(loaded.spec) else member.of.name
+
+
+def budget_line(loaded: stackspec.LoadedSpec, estimate: cost.CostEstimate, today: datetime.date) -> str:
+    """The budget of a stack; of a cluster, with the stack that it belongs to, and the part of the cluster."""
+    budget, member = f"${loaded.spec.budget.monthly_usd:,.0f}", loaded.member
+    if member is None:
+        return budget
+    if member.is_elsewhere(loaded.spec):
+        whole = f"${member.of.budget.monthly_usd:,.0f}"
+        return f"{budget} of this cluster, a part of {whole} of the whole stack {member.of.name}"
+    expected = cost.estimate(member.of, today).expected
+    part = f", of which {estimate.expected / expected:.0%} in this cluster" if expected else ""
+    return (
+        f"{budget} of the whole stack {member.of.name}, which is expected to cost ${expected:,.0f}{part}; a "
+        "cluster has no budget of its own"
+    )
+
+
 def _money_fields(loaded: stackspec.LoadedSpec, *, verbose: bool) -> Iterator[tuple[str, str]]:
     today = datetime.date.today()
     estimate = cost.estimate(loaded.spec, today)
-    budget = loaded.spec.budget.monthly_usd
-    below = ", below the expected cost" if estimate.expected > budget else ""
+    budget = budget_line(loaded, estimate, today)
+    below = ", below the expected cost" if estimate.expected > loaded.spec.budget.monthly_usd else ""
     region = "their regions" if loaded.spec.layout.several else loaded.spec.region
-    yield "cost per month", f"{estimate.line(region)}; budget ${budget:,.0f}{below}"
+    yield "cost per month", f"{estimate.line(region)}; budget {budget}{below}"
     if verbose:
         if old := old_prices(estimate, today):
             yield "old prices", old
