@@ -53,4 +53,5 @@ if __name__ == "__main__":
     sys.tracebacklimit = 16
     sdk.without_debug_messages()
     sdk.with_short_searches()
+    sdk.with_short_checks()
     main()

@@ -30,6 +30,7 @@ _STORAGE_AGENT = "gcp:storage/getProjectServiceAccount:getProjectServiceAccount"
 resource._get_stack_trace = StackTrace
 sdk.without_debug_messages()
 sdk.with_short_searches()
+sdk.with_short_checks()
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,7 @@ def select(environment: Mapping[str, str], project: str, stack: str, program: Pr
     """A stack with a program that runs in this process; `environment` is the engine's."""
     sdk.without_debug_messages()
     sdk.with_short_searches()
+    sdk.with_short_checks()
     resource._get_stack_trace = StackTrace  # an eighth of a program's time, and more below a test's own calls
     backend = automation.ProjectBackend(url=environment["PULUMI_BACKEND_URL"])
     settings = automation.ProjectSettings(name=project, runtime="python", backend=backend)

@@ -1,8 +1,10 @@
 """The workarounds for the Pulumi SDK avoid repeated work, and still report errors."""
 
 import asyncio
+import importlib.util
 import random
 from collections.abc import Awaitable, Callable
+from types import ModuleType
 from typing import Any
 
 import pulumi
@@ -10,7 +12,9 @@ import pulumi.runtime.resource
 import pulumi.runtime.rpc_manager
 import pulumi.runtime.stack
 import pytest
-from pulumi.runtime import resource_cycle_breaker, rpc
+from pulumi import _types
+from pulumi.output import UNKNOWN
+from pulumi.runtime import resource_cycle_breaker, rpc, settings
 
 from stacks import sdk
 from tests.components.recorder import Recorder
@@ -121,6 +125,93 @@ def test_a_dependency_is_refused_exactly_where_the_sdk_refuses_it(monkeypatch: p
             assert module.declare_dependency(ours[one], ours[other]) is expected
             refused += not expected
     assert refused > 100
+
+
+@pulumi.output_type
+class Condition(dict[str, Any]):
+    """A part of a resource with a field whose name is that of a method of dictionaries."""
+
+    def __init__(self, values: list[Any]) -> None:
+        pulumi.set(self, "values", values)
+
+    @property
+    @pulumi.getter
+    def values(self) -> Any:
+        return pulumi.get(self, "values")
+
+
+def untouched(module: ModuleType) -> Any:
+    """A second copy of a module of the SDK, without workarounds, which the recorder applied to the first."""
+    spec = importlib.util.find_spec(module.__name__)
+    assert spec and spec.loader
+    copy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    return copy
+
+
+def circular() -> list[Any]:
+    found: list[Any] = [1]
+    found.append(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(
+            "text",
+            1,
+            None,
+            True,
+            [],
+            {},
+            [[1, {"a": [None]}]],
+            UNKNOWN,
+            [UNKNOWN],
+            {"a": [1, {"b": UNKNOWN}]},
+        ),
+        *(
+            (UNKNOWN,),
+            Condition(["a"]),
+            Condition([UNKNOWN]),
+            {"a": Condition([UNKNOWN])},
+            circular(),
+            Part(),
+        ),
+    ],
+    ids=repr,
+)
+def test_a_value_is_unknown_exactly_where_the_sdk_finds_it_unknown(value: object) -> None:
+    assert rpc.contains_unknowns is sdk._contains_unknowns
+    assert rpc.contains_unknowns(value) is untouched(rpc).contains_unknowns(value)
+
+
+def test_an_output_is_remembered_until_it_is_known_and_a_failed_one_stays() -> None:
+    left: list[list[bool]] = []
+
+    async def fail() -> None:
+        raise ValueError("a bad value")
+
+    async def program() -> None:
+        good, bad = output(asyncio.sleep(0)), output(fail())
+        remembered = settings.SETTINGS.outputs
+        left.append([one._data in remembered for one in (good, bad)])
+        await asyncio.wait([good._data, bad._data])
+        await asyncio.sleep(0)
+        left.append([one._data in remembered for one in (good, bad)])
+
+    with pytest.raises(ValueError, match="a bad value"):
+        run(program)  # type: ignore[arg-type]  # the SDK waits for it
+    assert left == [[True, True], [False, True]]
+
+
+def test_types_are_taken_apart_as_the_sdk_does() -> None:
+    module: Any = _types
+    theirs = untouched(_types)
+    asked = [str, pulumi.Input[str], pulumi.Input[str] | None, pulumi.Output[int], list[str], str | None]
+    expected = [(theirs._is_union_type(one), theirs.unwrap_type(one)) for one in asked]
+    for _ in range(2):  # of the second time the answers are kept
+        assert [(module._is_union_type(one), module.unwrap_type(one)) for one in asked] == expected
 
 
 def test_the_engine_receives_of_warnings_and_not_of_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
