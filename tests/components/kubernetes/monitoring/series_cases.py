@@ -5,11 +5,15 @@ gap is marked as stale), and `firing`: times with the alerts that fire then, exa
 `NAME/TEAM`; or `incident`, with the `alert`, the minute in which the incident `begins` and the time `within`
 which the alert fires. Besides the given series there are those of a healthy platform (`PLATFORM`), unless
 `without` names them.
+
+Prometheus parses each expression again at each moment. A case is evaluated with the rules that can have a
+result for its series alone: 40 of 50 look for metrics that it has not.
 """
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +46,9 @@ PLATFORM = {
 }
 # A series that ends or was not scraped has a mark of staleness in Prometheus; promtool writes none.
 _GAP = re.compile(r"(?<=\S) _x(\d+)")
+_WORD = re.compile(r"[a-zA-Z_:][\w:]*")
+# Functions with a result where there are no series, and names of series that do not stand before `{`.
+_OF_NOTHING = {"absent", "absent_over_time", "vector", "scalar", "__name__", "ALERTS", "ALERTS_FOR_STATE"}
 _UNITS = {"m": 1, "h": 60, "d": 1440}
 
 
@@ -75,13 +82,45 @@ def read(path: Path) -> tuple[str, list[dict[str, Any]]]:
     return (found["interval"], found["cases"]) if isinstance(found, dict) else ("1m", found)
 
 
-def tests(interval: str, cases: list[dict[str, Any]], rule_files: list[str]) -> dict[str, Any]:
-    """The file for `promtool test rules`."""
-    return {
-        "rule_files": rule_files,
-        "evaluation_interval": interval,
-        "tests": [_test(interval, case) for case in cases],
-    }
+def write(
+    folder: Path, interval: str, cases: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Write the files of cases for `promtool test rules`; their names in the folder."""
+    names = []
+    for number, case in enumerate(cases):
+        test = _test(interval, case)
+        metrics = {row["series"].partition("{")[0] for row in test["input_series"]}
+        content = {
+            "rule_files": [f"rules-{number}.yaml"],
+            "evaluation_interval": interval,
+            "tests": [test],
+        }
+        (folder / f"rules-{number}.yaml").write_text(json.dumps({"groups": speaking(groups, metrics)}))
+        (folder / f"case-{number}.yaml").write_text(json.dumps(content))
+        names.append(f"case-{number}.yaml")
+    return names
+
+
+def speaking(groups: Sequence[Mapping[str, Any]], metrics: set[str]) -> list[dict[str, Any]]:
+    """The rules that can have a result where there are these metrics, and what such rules record.
+
+    An expression without any of its metrics has no result, unless it asks for what is absent.
+    """
+    has, before = {*metrics}, 0
+    while before < len(has):
+        before = len(has)
+        rules = [rule for group in groups for rule in group["rules"] if _speaks(rule["expr"], has)]
+        has |= {rule["record"] for rule in rules if "record" in rule}
+    kept = [
+        {**group, "rules": [rule for rule in group["rules"] if _speaks(rule["expr"], has)]}
+        for group in groups
+    ]
+    return [group for group in kept if group["rules"]]
+
+
+def _speaks(expression: str, metrics: set[str]) -> bool:
+    words = {*_WORD.findall(expression)}
+    return bool(words & (metrics | _OF_NOTHING))
 
 
 def _test(interval: str, case: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,32 +39,49 @@ def test_prometheus_accepts_every_rule(tmp_path: Path) -> None:
     assert said.count("SUCCESS") == len(rules.layers()) == 4
 
 
-def failed(folder: Path, test: Mapping[str, Any]) -> str:
-    """What promtool says of a test file; empty when everything is as expected."""
-    rule_files(folder)
-    (folder / "test.yaml").write_text(json.dumps(test), encoding="utf-8")
+def failed(folder: Path, *tests: str) -> str:
+    """What promtool says of test files; empty when everything is as expected."""
     try:
-        run("promtool", "test", "rules", "test.yaml", cwd=folder)
+        run("promtool", "test", "rules", *tests, cwd=folder)
     except AssertionError as error:
         return str(error)
     return ""
 
 
-def made(path: Path) -> dict[str, Any]:
-    return series_cases.tests(*series_cases.read(path), [f"{layer}.yaml" for layer in rules.layers()])
-
-
 @pytest.mark.parametrize("path", series_cases.files(), ids=lambda path: path.stem)
 def test_exactly_the_expected_alerts_fire(tmp_path: Path, path: Path) -> None:
-    assert not failed(tmp_path, made(path))
+    groups = [group for layer in rules.layers() for group in rules.groups(layer)]
+    assert not failed(tmp_path, *series_cases.write(tmp_path, *series_cases.read(path), groups))
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("path", series_cases.files(), ids=lambda path: path.stem)
+def test_the_rules_left_out_of_a_case_have_nothing_to_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: Path
+) -> None:
+    monkeypatch.setattr(series_cases, "speaking", lambda groups, _: groups)
+    groups = [group for layer in rules.layers() for group in rules.groups(layer)]
+    assert not failed(tmp_path, *series_cases.write(tmp_path, *series_cases.read(path), groups))
 
 
 def test_a_case_that_is_wrong_is_seen(tmp_path: Path) -> None:
     interval, (case, *_) = series_cases.read(series_cases.FOLDER / "nodes.yaml")
     wrong = {**case, "firing": {"40m": []}}
-    assert "NodeRepairStorm" in failed(
-        tmp_path, series_cases.tests(interval, [wrong], ["orchestration.yaml"])
-    )
+    names = series_cases.write(tmp_path, interval, [wrong], rules.groups("orchestration"))
+    assert "NodeRepairStorm" in failed(tmp_path, *names)
+
+
+def test_a_case_has_the_rules_that_can_speak_of_it() -> None:
+    def rule(name: str, expression: str) -> dict[str, str]:
+        return {"record": name, "expr": expression}
+
+    given = [
+        {"name": "first", "rules": [rule("b", "a > 1"), rule("z", "sum(y) or on (a_label) x")]},
+        {"name": "second", "rules": [rule("c", "rate(b[5m])"), rule("gone", "absent(y)"), rule("w", "z")]},
+        {"name": "third", "rules": [rule("v", 'z{a="1"}')]},
+    ]
+    kept = series_cases.speaking(given, {"a"})
+    assert [[one["record"] for one in group["rules"]] for group in kept] == [["b"], ["c", "gone"]]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +95,7 @@ def test_no_alert_fires_in_a_healthy_month(tmp_path: Path, days: int) -> None:
     test = {
         "name": "a healthy month",
         "interval": f"{month.STEP}m",
-        "input_series": list(month.series()),
+        "input_series": list(month.series(days)),
         "promql_expr_test": [
             {"expr": ever, "eval_time": f"{days}d", "exp_samples": []},
             # The month has what it says: all jobs of the last day, and nodes that come and go.
@@ -90,8 +107,10 @@ def test_no_alert_fires_in_a_healthy_month(tmp_path: Path, days: int) -> None:
         ],
     }
     # Every second sample is evaluated.
-    files = [f"{layer}.yaml" for layer in rules.layers()]
-    assert not failed(tmp_path, {"rule_files": files, "evaluation_interval": "10m", "tests": [test]})
+    files = [path.name for path in rule_files(tmp_path)]
+    content = {"rule_files": files, "evaluation_interval": "10m", "tests": [test]}
+    (tmp_path / "test.yaml").write_text(json.dumps(content))
+    assert not failed(tmp_path, "test.yaml")
 
 
 def test_the_corpus_has_every_alert_and_what_is_promised() -> None:
