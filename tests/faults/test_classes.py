@@ -19,11 +19,13 @@ pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 
 # Other classes show the same check, or tests/smoke_training/runs/test_bad_days.py and the life of dev-aws do:
 # lost packets are found in the phase of a slow link, and judged in tests/smoke_training/judges/network;
-# a rail that drops large frames is accused as one without a cable is.
+# a rail that drops large frames is accused as one without a cable is; a transport that fell back to TCP is
+# read from logs of NCCL in tests/smoke_training/nccl, and judged in tests/smoke_training/judges/network.
 MORE = (
     "1 % loss",
     "SIGKILL",
     "SIGSTOP",
+    "TCP fallback",
     "corruption of large messages",
     "dropped large frames",
     "slow rank",

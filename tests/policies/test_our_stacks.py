@@ -145,7 +145,7 @@ def test_the_policy_pack_has_the_same_outcomes(shipped: Shipped) -> None:
 
 
 def test_an_up_that_a_policy_forbids_makes_nothing(home: Path) -> None:
-    done = _up_under(home, ROOT / "policies", {"settings": {"max_usd_per_hour": 1}})
+    done = _up_under(home, ROOT / "policies", {"settings": {"max_usd_per_hour": 1}}, stack="dev-aws")
     assert done.returncode == 3, done.stdout + done.stderr
     assert "mandatory, critical-stack\n      MLS-COST-02: All pools at their maximum size" in done.stdout
     assert "MLS-IAM-04: undetermined" in done.stdout
@@ -159,7 +159,7 @@ def test_a_pack_that_cannot_be_asked_ends_an_up_before_it_begins(home: Path) -> 
     (broken / "PulumiPolicy.yaml").write_text("runtime: python\n")
     (broken / "__main__.py").write_text("raise SystemExit('it has no rules')")
     for pack, why in ((broken, "it has no rules"), (ROOT / "policies", "settings.colour")):
-        done = _up_under(home, pack, {"settings": {"colour": "red"}})
+        done = _up_under(home, pack, {"settings": {"colour": "red"}}, stack="small-aws")
         output = done.stdout + done.stderr
         assert done.returncode == 2, output
         assert why in output and "Nothing was changed." in output and "Traceback" not in output
@@ -167,12 +167,13 @@ def test_a_pack_that_cannot_be_asked_ends_an_up_before_it_begins(home: Path) -> 
     assert not any(Rehearsal(home).status()["resources"].values())
 
 
-def _up_under(home: Path, pack: Path, audit: Any) -> life.Done:
+def _up_under(home: Path, pack: Path, audit: Any, *, stack: str) -> life.Done:
     """`trainstack up` under a pack, with the configuration of an audit."""
     (home.parent / "audit.yaml").write_text(json.dumps(audit))
     config = home.parent / "pack.json"
     config.write_text(json.dumps({"audit": {"config": str(home.parent / "audit.yaml")}}))
-    return life.do(home, "up", "--yes", "--policy-pack", str(pack), "--policy-pack-config", str(config))
+    words = ("--yes", "--policy-pack", str(pack), "--policy-pack-config", str(config))
+    return life.do(home, "up", *words, stack=stack)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_a_daemon_that_ends_before_it_responds_does_not_count(rehearsal: Rehears
         ending.join()
 
 
-@pytest.mark.parametrize("after", [1, 15])
+@pytest.mark.parametrize("after", [1, pytest.param(15, marks=pytest.mark.more)])
 def test_a_daemon_killed_during_an_update_costs_one_more_up(
     rehearsal: Rehearsal, start: Run, after: int
 ) -> None:
