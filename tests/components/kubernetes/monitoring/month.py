@@ -23,30 +23,28 @@ Part = tuple[str, int, int, float | Callable[[int], float | None]]
 Parts = Iterator[Part]
 
 
-def series(days: int) -> Iterator[dict[str, str]]:
-    """All series of the first days in promtool's notation."""
-    last = days * DAY + STEP
+def series() -> Iterator[dict[str, str]]:
+    """All series in promtool's notation."""
     found: dict[str, dict[int, float]] = {}
     for parts in (_platform, _nodes, _gpus, _jobs, _volumes, _ledger, _monitoring):
         for name, begin, end, value in parts():
             gaps = [_UPGRADE, *(_STATE_GAPS if 'job="kube-state-metrics"' in name else ())]
             samples = found.setdefault(name, {})
-            for at in range(begin, min(end, last), STEP):
+            for at in range(begin, min(end, END), STEP):
                 one = value(at) if callable(value) else value
                 if one is not None and not _in(at, gaps):
                     samples[at // STEP] = one
     for name, samples in found.items():
-        if samples:
-            yield {"series": name, "values": _values(samples, last)}
+        yield {"series": name, "values": _values(samples)}
 
 
 def _in(at: int, gaps: list[tuple[int, int]]) -> bool:
     return any(begin <= at < begin + length for begin, length in gaps)
 
 
-def _values(samples: dict[int, float], last: int) -> str:
+def _values(samples: dict[int, float]) -> str:
     parts, seen = [], False
-    for value, group in groupby(samples.get(step) for step in range(last // STEP)):
+    for value, group in groupby(samples.get(step) for step in range(END // STEP)):
         count = len(list(group))
         if value is not None:
             parts.append(f"{value:.6g}x{count - 1}" if abs(value) < 1e5 else f"{value:.0f}x{count - 1}")
