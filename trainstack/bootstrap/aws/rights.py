@@ -129,10 +129,10 @@ def merged(found: Iterable[Statement]) -> list[Statement]:
     for (action, rest), arns in resources.items():
         grouped[rest, tuple(_widest(arns))].append(action)
     made = []
-    for (rest, arns), actions in grouped.items():
+    for (rest, patterns), actions in grouped.items():
         effect, condition = json.loads(rest)
         for start in range(0, len(actions), _AT_ONCE):
-            part = allow(actions[start : start + _AT_ONCE], [json.loads(arn) for arn in arns])
+            part = allow(actions[start : start + _AT_ONCE], [json.loads(arn) for arn in patterns])
             made.append({**part, "Effect": effect} | ({"Condition": condition} if condition else {}))
     return made
 

@@ -31,12 +31,13 @@ _CONTINENTS: Final[dict[str, str]] = {
     "asia-locations": "asia-",
     "australia-locations": "australia-",
 }
+Judge = Callable[[Project], Iterator[Answer]]
 Matches = Callable[[Project, str], bool | None]
 
 
 def blocking(project: Project) -> Iterator[Answer]:
     """No policy that applies to the project forbids a resource of the stack."""
-    judges = _OF_JOBS if isinstance(project.layout, SmallLayout) else ()
+    judges: Sequence[Judge] = _OF_JOBS if isinstance(project.layout, SmallLayout) else ()
     judges = _OF_CLUSTERS if isinstance(project.layout, ClusterLayout) else judges
     found = [answer for judge in (*judges, *_OF_EVERY) for answer in judge(project)]
     yield from found
