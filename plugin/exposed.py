@@ -92,7 +92,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
             "AwsDispatcherRole", "AwsManagerLogin", "AwsPeering", "Dispatching", "Fencing",
-            "GcpFederatedManagerLogin", "GcpManagerLogin", "ManagerAccess",
+            "GcpDispatcherUse", "GcpFederatedManagerLogin", "GcpManagerLogin", "ManagerAccess",
         ),
         _CLUSTERS,
     ),

@@ -69,7 +69,7 @@ class WorkerCloud(Protocol[ClusterC_contra]):
         """Access of the manager's program to the API server, from its network."""
 
     def budget(self) -> pulumi.Output[str]:
-        """The budget of the worker alone, for one on another cloud than the manager; returns its name."""
+        """The budget of the worker alone, where that of the manager does not count it; returns its name."""
 
 
 class ManagerCloud(Protocol[ClusterT]):
@@ -100,7 +100,7 @@ class ManagerCloud(Protocol[ClusterT]):
         """Identity and network of the dispatcher."""
 
     def budget(self) -> pulumi.Output[str]:
-        """The budget of the manager and all workers on its cloud; returns its name."""
+        """The budget of the manager and of all workers without one of their own; returns its name."""
 
 
 def worker_stacks(spec: StackSpec, layout: LargeLayout) -> list[WorkerStack]:
@@ -184,7 +184,7 @@ def joined(
         "cluster_name": cluster.name,
         **login.fields,
     }
-    budget = cloud.budget() if member.is_elsewhere(spec) else budget_name(member.of.name)
+    budget = cloud.budget() if member.has_budget else budget_name(member.of.name)
     return {"worker": place, "budget": budget}
 
 

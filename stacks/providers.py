@@ -8,21 +8,44 @@ import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
 
 from components.gcp import propagation
+from infra.stackspec.aws.cloud import AssumeRoleSpec, AwsSpec
 
 
-def aws_provider(name: str, *, account_id: str, region: str, tags: Mapping[str, str]) -> aws.Provider:
-    """AWS in one region of one account; every taggable resource gets `tags`.
+def aws_provider(name: str, on: AwsSpec, *, region: str, tags: Mapping[str, str]) -> aws.Provider:
+    """AWS in one region of the account of `on`; every taggable resource gets `tags`.
 
-    Credentials come from the environment; those of another account are refused before any change.
+    Credentials come from the environment, or are those of a role that it assumes, which the provider renews
+    while it runs; those of another account are refused before any change.
     """
     tagged: aws.ProviderDefaultTagsArgsDict = {"tags": dict(tags)}
-    return aws.Provider(name, region=region, allowed_account_ids=[account_id], default_tags=tagged)
+    roles = [] if on.assume_role is None else [_assumed(name, on.assume_role)]
+    return aws.Provider(
+        name,
+        region=region,
+        allowed_account_ids=[on.account_id],
+        default_tags=tagged,
+        assume_roles=roles or None,
+    )
 
 
-def gcp_provider(name: str, *, project: str, region: str, labels: Mapping[str, str]) -> gcp.Provider:
+def _assumed(name: str, role: AssumeRoleSpec) -> aws.ProviderAssumeRoleArgs:
+    """The role for a provider; its session has the provider's name in the log of the account."""
+    return aws.ProviderAssumeRoleArgs(  # the keys of a dictionary would reach the provider as they are
+        role_arn=role.role_arn,
+        session_name=f"trainstack-{name}",
+        # The most for a role that another role assumes (IAM User Guide, "Methods to assume a role").
+        duration="1h",
+        external_id=role.external_id,
+    )
+
+
+def gcp_provider(
+    name: str, *, project: str, region: str, labels: Mapping[str, str], impersonate: str | None = None
+) -> gcp.Provider:
     """Google Cloud in one region of one project; every resource with labels gets `labels`.
 
-    APIs without a project of their own, such as budgets, count against this project's quota.
+    Requests are sent as the deployer, or as the service account `impersonate`. APIs without a project of
+    their own, such as budgets, count against this project's quota.
     Raises UserError for an invalid pause of IAM: every stack of a project begins here.
     """
     propagation.pause_s()
@@ -33,6 +56,7 @@ def gcp_provider(name: str, *, project: str, region: str, labels: Mapping[str, s
         default_labels=dict(labels),
         user_project_override=True,
         billing_project=project,
+        impersonate_service_account=impersonate,
     )
 
 

@@ -96,6 +96,20 @@ PolicyArn = Annotated[
 ]
 """A managed policy of IAM."""
 
+RoleArn = Annotated[
+    str,
+    _form(
+        r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]+$",
+        "the ARN of a role: arn:aws:iam::<account>:role/<name>",
+    ),
+]
+"""A role of IAM."""
+
+ExternalId = Annotated[
+    str, _form(r"^[A-Za-z0-9_+=,.@:/-]{2,1224}$", "2 to 1224 letters, digits and characters of _+=,.@:/-")
+]
+"""An external id that the trust policy of a role demands (botocore 1.44.5 sts/2011-06-15 externalIdType)."""
+
 KeyArn = Annotated[
     str,
     _form(
@@ -159,6 +173,15 @@ Currency = Annotated[
     str, _form(r"^([A-TV-Z][A-Z]{2}|U[A-RT-Z][A-Z]|US[A-CE-Z])$", "a code of ISO 4217 such as EUR, not USD")
 ]
 """A currency other than US dollars."""
+
+ServiceAccount = Annotated[
+    str,
+    _form(
+        r"^[^@\s:]+@[^@\s:]+\.gserviceaccount\.com$",
+        "the address of a service account: <name>@<project>.iam.gserviceaccount.com",
+    ),
+]
+"""A service account of Google Cloud."""
 
 OAuthClient = Annotated[
     str,

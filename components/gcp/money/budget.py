@@ -47,6 +47,8 @@ class GcpBudgetArgs(TypedDict):
 
     project_number: pulumi.Input[str]
     """Number of the stack's project: the Budget API returns this, so an id would look changed every time."""
+    further_project_numbers: NotRequired[Sequence[pulumi.Input[str]]]
+    """Numbers of further projects of the billing account whose cost counts, too. Default: none."""
     billing_account: str
     """The account that pays for the project."""
     label_key: str
@@ -102,14 +104,15 @@ class GcpBudget(Component):
         args: GcpBudgetArgs,
         people: Sequence[gcp.monitoring.NotificationChannel],
     ) -> gcp.billing.Budget:
-        project = pulumi.Output.concat("projects/", args["project_number"])
+        numbers = [args["project_number"], *args.get("further_project_numbers", ())]
+        projects = [pulumi.Output.concat("projects/", number) for number in numbers]
         return gcp.billing.Budget(
             f"{name}-budget",
             billing_account=args["billing_account"],
             display_name=sanitize(f"{name}-monthly", max_length=_NAME_LENGTH),
             amount={"specified_amount": amount(args["monthly_limit_usd"], args.get("currency"))},
             budget_filter={
-                "projects": [project],
+                "projects": projects,
                 "labels": {args["label_key"]: args["label_value"]},
                 "calendar_period": "MONTH",
                 "credit_types_treatment": "INCLUDE_SPECIFIED_CREDITS",

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import google.auth
 import requests
-from google.auth import exceptions
+from google.auth import exceptions, impersonated_credentials
 from google.auth.transport.requests import AuthorizedSession
 from google.oauth2.credentials import Credentials
 from requests.adapters import HTTPAdapter
@@ -32,14 +32,23 @@ class LoggedOutError(Exception):
     """No credentials, or Google rejects them."""
 
 
-def session(attempts: int, billed: str | None = None) -> tuple[requests.Session, str]:
+def session(
+    attempts: int, billed: str | None = None, impersonate: str | None = None
+) -> tuple[requests.Session, str]:
     """(session with this number of attempts per request, project of the environment or "").
 
-    Requests count against the quotas of the project `billed`, by default that of the credentials. Raises
+    Requests count against the quotas of the project `billed`, by default that of the credentials. They are
+    sent as the service account `impersonate`, where there is one, whose tokens are renewed. Raises
     LoggedOutError where the environment has no credentials.
     """
     with logged_in():
-        credentials, project = google.auth.default(scopes=[_SCOPE], quota_project_id=billed)
+        if impersonate is None:
+            credentials, project = google.auth.default(scopes=[_SCOPE], quota_project_id=billed)
+        else:
+            source, project = google.auth.default(scopes=[_SCOPE])
+            credentials = impersonated_credentials.Credentials(
+                source, impersonate, [_SCOPE], quota_project_id=billed
+            )
     made = AuthorizedSession(credentials)
     made.mount("https://", HTTPAdapter(max_retries=retries(attempts)))
     return made, project or ""

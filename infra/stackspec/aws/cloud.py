@@ -11,6 +11,7 @@ from infra.stackspec.model import (
     CertificateArn,
     Cidr,
     CloudModel,
+    ExternalId,
     FaultName,
     FilePath,
     HostName,
@@ -20,6 +21,7 @@ from infra.stackspec.model import (
     Model,
     NodeImage,
     PolicyArn,
+    RoleArn,
     SecretArn,
 )
 from infra.stackspec.sharing import Sharing
@@ -130,6 +132,16 @@ class PcsSpec(Model):
     uses `python` of the machine image, which needs PyTorch."""
 
 
+class AssumeRoleSpec(Model):
+    """A role that deploys, where the credentials of the environment are of another account."""
+
+    role_arn: RoleArn
+    """The role, in the account of the stack; it trusts the deployer, who may assume it."""
+
+    external_id: ExternalId | None = None
+    """The external id that its trust policy demands; it is no secret. null: none."""
+
+
 class AwsSpec(CloudModel):
     """Settings of AWS."""
 
@@ -150,6 +162,11 @@ class AwsSpec(CloudModel):
 
     account_id: AccountId
     """Account of the stack; with credentials of another account nothing is changed."""
+
+    assume_role: AssumeRoleSpec | None = None
+    """Role that every request to the account is sent as, without a key; null: the credentials of the
+    environment are of the account. API servers know the deployer itself: `admin_arns` names it, not this
+    role."""
 
     admin_arns: Annotated[tuple[str, ...], Field(min_length=1)] = ()
     """IAM roles or users with cluster-admin rights, including the deployer. Only with a cluster."""

@@ -39,19 +39,20 @@ class ClusterSpec(Model):
     """Shared file system of the cluster, instead of `data.shared_fs`; null: jobs use the object store."""
 
     on: AwsSpec | GcpSpec | None = Field(default=None, discriminator="cloud")
-    """Settings of its cloud, over those of the profile there: only on another cloud than the manager's, where
-    `on` of the stack holds."""
+    """Settings of its cloud. On another cloud than the manager's: over those of the profile there. On the
+    manager's: only for a cluster in an account or a project of its own, over `on` of the stack."""
 
     monthly_usd: Usd | None = None
-    """Part of `budget.monthly_usd` that the budget of its own cloud has, as no budget counts two clouds: only
-    on another cloud, and required there. The manager's budget has the rest."""
+    """Part of `budget.monthly_usd` that a budget of its own has: required on another cloud, in another AWS
+    account and under another billing account, whose cost the manager's budget does not count. The manager's
+    budget has the rest."""
 
     tracking_image: Image | None = None
-    """Image of its tracking server; null: `tracking.image`. Only on another cloud, for images in a private
+    """Image of its tracking server; null: `tracking.image`. Only with `on`, for images in a private
     registry."""
 
     smoke_image: Image | None = None
-    """Image of its validation and of jobs without their own; null: `smoke.image`. Only on another cloud."""
+    """Image of its validation and of jobs without their own; null: `smoke.image`. Only with `on`."""
 
     system_machine: str | None = None
     """Machine type of its system pool, only on another cloud: by default that of the profile there."""
@@ -64,8 +65,10 @@ class ClusterSpec(Model):
     on every cluster with a pool of that name."""
 
 
-OF_OTHER_CLOUD = ("on", "monthly_usd", "tracking_image", "smoke_image", "system_machine", "idle_minutes")
-"""Fields of a `ClusterSpec` that only one on another cloud than the manager's has."""
+OF_OTHER_PLACE = ("on", "monthly_usd", "tracking_image", "smoke_image")
+"""Fields of a `ClusterSpec` that only one on another cloud, account or project than the manager's has."""
+OF_OTHER_CLOUD = (*OF_OTHER_PLACE, "system_machine", "idle_minutes")
+"""Fields of a `ClusterSpec` that one on another cloud than the manager's may have."""
 
 
 class LargeLayout(KubernetesLayout):

@@ -17,6 +17,7 @@ from infra.stackspec.model import (
     Principal,
     ProjectId,
     SecretName,
+    ServiceAccount,
     TimeOfDay,
     ZoneName,
 )
@@ -143,6 +144,11 @@ class GcpSpec(CloudModel):
 
     project: ProjectId
     """Id of the project; no resource is created in another one."""
+
+    impersonate: ServiceAccount | None = None
+    """Service account that every request to the project is sent as, without a key; the deployer may create
+    its tokens (`roles/iam.serviceAccountTokenCreator`). null: the deployer itself. API servers know the
+    deployer: `admins` names it, not this account."""
 
     billing_account: BillingAccount
     """The billing account of the project, which has its budget."""

@@ -112,7 +112,8 @@ def guarantees(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
 def named_pools(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
     """Pools that the gate and a cloud's settings name exist on some cluster, of that cloud."""
     every = sorted({pool.name for one in layout.clusters for pool in one.pools})
-    own = sorted({pool.name for one in layout.clusters if one.on is None for pool in one.pools})
+    here = [one for one in layout.clusters if one.on is None or one.on.cloud == spec.on.cloud]
+    own = sorted({pool.name for one in here for pool in one.pools})
     given = [(f"smoke.pools[{index}]", name, every) for index, name in enumerate(spec.smoke.pools or ())]
     given += [(f"on.pools.{name}", name, own) for name in getattr(spec.on, "pools", ())]
     for index, one in enumerate(layout.clusters):

@@ -1,11 +1,12 @@
-"""Rules of a large stack whose clusters are on several clouds (docs/adr/0100)."""
+"""Rules of a large stack whose clusters are on several clouds (docs/adr/0100), or in several accounts."""
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from infra.errors import Problem
-from infra.stackspec.clusters.large import OF_OTHER_CLOUD, ClusterSpec, LargeLayout
+from infra.stackspec.clusters.large import OF_OTHER_CLOUD, OF_OTHER_PLACE, ClusterSpec, LargeLayout
+from infra.stackspec.rules import accounts
 from infra.stackspec.several.clouds import CLOUDS, names_of
 from infra.stackspec.stack import StackSpec
 
@@ -44,16 +45,24 @@ def clouds(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
 
 
 def own_settings(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
-    """A cluster on another cloud has settings and a budget of its own there, and no other cluster has."""
+    """A cluster on another cloud has settings and a budget of its own there.
+
+    On the manager's cloud, a cluster in another account or project may have some of them, and others none.
+    """
     others = {path for path, _, _ in _other(spec, layout)}
     for index, one in enumerate(layout.clusters):
         path = f"{CLUSTERS}[{index}]"
         if path not in others:
+            kept = OF_OTHER_PLACE if accounts.is_apart(spec, one) else ()
             for name in OF_OTHER_CLOUD:
-                if (value := getattr(one, name)) is not None:
+                if name not in kept and (value := getattr(one, name)) is not None:
                     rule = f"the cluster is on {spec.on.cloud}, where the setting of the stack holds"
                     shown = None if name == "on" else value
                     where, fix = f"{path}.{name}", "Leave it out, or set `cloud`."
+                    if name in OF_OTHER_PLACE:
+                        fix = (
+                            f"Leave it out, or set `cloud` or another `on.{accounts.PLACES[spec.on.cloud]}`."
+                        )
                     yield Problem(where, shown, rule, fix, f"{path}.cloud", code="setting-of-other-cloud")
             continue
         if (spec.on.cloud, one.cloud) not in LOGINS:
@@ -72,11 +81,16 @@ def own_settings(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
 
 
 def budget_parts(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
-    """The parts of the budget on other clouds leave some of it for the manager's."""
-    parts = {path: one.monthly_usd for path, _, one in _other(spec, layout) if one.monthly_usd is not None}
+    """The parts of the budget elsewhere leave some of it for the manager's."""
+    parts = {
+        f"{CLUSTERS}[{index}]": one.monthly_usd
+        for index, one in enumerate(layout.clusters)
+        if one.monthly_usd is not None
+    }
     total = spec.budget.monthly_usd
     if parts and sum(parts.values()) >= total:
-        rule = f"with {sum(parts.values()):g} on other clouds, nothing of {total:g} is left for the manager's"
+        spent = f"{sum(parts.values()):g}"
+        rule = f"with {spent} in budgets of clusters, nothing of {total:g} is left for the manager's"
         fix = "Lower it, or raise budget.monthly_usd."
         path = f"{[*parts][-1]}.monthly_usd"
         yield Problem(
@@ -121,7 +135,8 @@ def images(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
 
 def endpoints(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
     """On Google Cloud the manager reaches API servers by name: it has no address that a range could allow."""
-    given = {"on": spec.on, **{f"{path}.on": one.on for path, _, one in _other(spec, layout)}}
+    clusters = {f"{CLUSTERS}[{index}].on": one.on for index, one in enumerate(layout.clusters)}
+    given = {"on": spec.on, **clusters}
     for path, on in given.items():
         if getattr(on, "endpoint", None) == "ip":
             rule = "the manager reaches API servers of clusters by their DNS names alone"
@@ -136,6 +151,7 @@ RULES: tuple[Callable[[StackSpec, LargeLayout], Iterator[Problem]], ...] = (
     members,
     images,
     endpoints,
+    *accounts.RULES,
 )
 
 

@@ -1,4 +1,4 @@
-"""Clusters on another cloud than their manager: defaults of the profile there, and names of members."""
+"""Clusters on another cloud or in another account than their manager: defaults, and names of members."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -15,6 +15,10 @@ CLOUDS: Mapping[str, type[CloudModel]] = {
 """Models of the settings of clouds that clusters may be on."""
 
 
+# How the stack's own account is reached says nothing of another one.
+_OF_ACCOUNT = ("assume_role", "impersonate")
+
+
 def names_of(cloud: str, members: Sequence[str]) -> Iterator[str]:
     """The names of members on a cloud."""
     person = CLOUDS[cloud].person
@@ -22,9 +26,10 @@ def names_of(cloud: str, members: Sequence[str]) -> Iterator[str]:
 
 
 def defaults(merged: Node, profile: str, cloud: str) -> Node | None:
-    """A layer with the defaults of clusters on other clouds than the manager's; None if there are none.
+    """A layer with the defaults of clusters with settings of their own (`on`); None if there are none.
 
-    `merged` is the spec so far. Values that are not of their types are reported elsewhere.
+    On another cloud they are those of the profile there, in another account those of the stack. `merged` is
+    the spec so far. Values that are not of their types are reported elsewhere.
     """
     clusters = _at(merged, "layout", "clusters")
     if not isinstance(clusters, Branch) or not clusters.named:
@@ -41,7 +46,7 @@ def defaults(merged: Node, profile: str, cloud: str) -> Node | None:
         if other != cloud and (profile, other) in SUPPORTED:
             own |= _of_profile(layers.overlay(profile, other), other, here)
         elif given[name]:
-            own["on"] = Branch({"cloud": Leaf(other, here)}, here)  # which a rule refuses
+            own["on"] = _of_stack(merged, clusters.children[name], other, here)
         rows[name] = Branch(own, here)
     here = clusters.origin
     return Branch({"layout": Branch({"clusters": Branch(rows, here, named=True)}, here)}, here)
@@ -57,6 +62,19 @@ def _of_profile(overlay: Node, cloud: str, here: Origin) -> Mapping[str, Node]:
         if value is not None:
             found[key] = value
     return found
+
+
+def _of_stack(merged: Node, cluster: Node, cloud: str, here: Origin) -> Node:
+    """The settings of the stack, with those of pools of the cluster alone."""
+    found = _at(merged, "on")
+    kept = dict(found.children) if isinstance(found, Branch) else {}
+    for name in _OF_ACCOUNT:
+        kept.pop(name, None)
+    pools, own = kept.get("pools"), _at(cluster, "pools")
+    if isinstance(pools, Branch) and isinstance(own, Branch):
+        rows = {name: one for name, one in pools.children.items() if name in own.children}
+        kept["pools"] = Branch(rows, pools.origin, pools.named)
+    return Branch({**kept, "cloud": Leaf(cloud, here)}, here)
 
 
 def _cloud(cluster: Node) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from infra.naming import cluster_pool, cluster_stack
 from infra.stackspec.clusters.common import KubernetesLayout
-from infra.stackspec.clusters.large import OF_OTHER_CLOUD, ClusterSpec, LargeLayout
+from infra.stackspec.clusters.large import OF_OTHER_PLACE, ClusterSpec, LargeLayout
 from infra.stackspec.document import ITEM_KEY, Branch, Leaf, Node, Origin, node
 from infra.stackspec.layouts import VALIDATED, ClusterLayout
 from infra.stackspec.merge import values
@@ -39,6 +39,13 @@ class ClusterMember:
         """Return whether the worker with this spec is on another cloud than its manager."""
         return spec.cloud != self.of.cloud
 
+    @property
+    def has_budget(self) -> bool:
+        """Return whether the worker has a budget of its own, which that of the manager does not count."""
+        assert isinstance(self.of.layout, LargeLayout)
+        found = next(one for one in self.of.layout.clusters if one.name == self.cluster)
+        return found.monthly_usd is not None
+
 
 def digest(spec: StackSpec) -> str:
     """Digest of a spec: a worker that was deployed from another one is not connected."""
@@ -63,7 +70,7 @@ def manager(spec: StackSpec, layout: LargeLayout) -> StackSpec:
 
 
 def elsewhere(layout: LargeLayout) -> list[ClusterSpec]:
-    """The clusters on another cloud than the manager's."""
+    """The clusters on another cloud, or in another account or project, than the manager's."""
     return [one for one in layout.clusters if one.on is not None]
 
 
@@ -109,12 +116,13 @@ def worker_tree(tree: Node, cluster: str) -> Branch:
         "api_access": own.get("api_access", Leaf([], here)),
         "pools": _pools(cluster, own["pools"]),
     }
-    other = _of_other_cloud(spec, own, here) if _plain(own.get("on", Leaf(None, here))) else {}
-    if other:
-        made |= {name: other.pop(name) for name in ("idle_minutes", "system_pool")}
-    elif _is_mixed(found):
-        cloud = str(_plain(_children(spec["on"])["cloud"]))
-        other = {"teams": _named_on(cloud, spec["teams"])}
+    of_stack = str(_plain(_children(spec["on"])["cloud"]))
+    other = _of_other_place(spec, own, here) if _plain(own.get("on", Leaf(None, here))) else {}
+    cloud = str(_plain(_children(other.get("on", spec["on"]))["cloud"]))
+    if cloud != of_stack:
+        made |= _of_other_cloud(spec, own, here)
+    if _is_mixed(found, of_stack):
+        other["teams"] = _named_on(cloud, spec["teams"])
     spec = {**spec, **other}
     data = {**_children(spec["data"]), "shared_fs": own.get("shared_fs", Leaf(None, here))}
     return Branch(
@@ -132,32 +140,36 @@ def worker_tree(tree: Node, cluster: str) -> Branch:
     )
 
 
-def _is_mixed(clusters: Node) -> bool:
-    """Return whether a cluster is on another cloud than the manager."""
-    rows = [_children(one) for one in _children(clusters).values()]
-    return any(_plain(row["on"]) is not None for row in rows if "on" in row)
+def _is_mixed(clusters: Node, cloud: str) -> bool:
+    """Return whether a cluster is on another cloud than this one, the manager's."""
+    rows = [_plain(_children(one).get("on", Leaf(None, one.origin))) for one in _children(clusters).values()]
+    return any(row is not None and row["cloud"] != cloud for row in rows)
+
+
+def _of_other_place(spec: Mapping[str, Node], own: Mapping[str, Node], here: Origin) -> dict[str, Node]:
+    """Parts of a cluster with settings of its cloud instead of the large stack's."""
+    none = Leaf(None, here)
+    given = {name: own.get(name, none) for name in OF_OTHER_PLACE}
+    return {
+        "on": own["on"],
+        "budget": _over(spec["budget"], "monthly_usd", given["monthly_usd"]),
+        "tracking": _over(spec.get("tracking", none), "image", given["tracking_image"]),
+        "smoke": _over(spec["smoke"], "image", given["smoke_image"]),
+    }
 
 
 def _of_other_cloud(spec: Mapping[str, Node], own: Mapping[str, Node], here: Origin) -> dict[str, Node]:
-    """Parts of a cluster on another cloud instead of the large stack's, with two parts of its layout."""
+    """Parts of the layout of a cluster on another cloud instead of the large stack's."""
     none = Leaf(None, here)
-    given = {name: own.get(name, none) for name in OF_OTHER_CLOUD}
-
-    def over(base: Node, key: str, value: Node) -> Node:
-        return (
-            base if _plain(value) is None or not isinstance(base, Branch) else _with_child(base, key, value)
-        )
-
-    cloud = str(_plain(_children(own["on"])["cloud"]))
+    system = _children(spec["layout"])["system_pool"]
     return {
-        "on": own["on"],
-        "budget": over(spec["budget"], "monthly_usd", given["monthly_usd"]),
-        "tracking": over(spec.get("tracking", none), "image", given["tracking_image"]),
-        "smoke": over(spec["smoke"], "image", given["smoke_image"]),
-        "teams": _named_on(cloud, spec["teams"]),
-        "idle_minutes": given["idle_minutes"],
-        "system_pool": over(_children(spec["layout"])["system_pool"], "machine", given["system_machine"]),
+        "idle_minutes": own.get("idle_minutes", none),
+        "system_pool": _over(system, "machine", own.get("system_machine", none)),
     }
+
+
+def _over(base: Node, key: str, value: Node) -> Node:
+    return base if _plain(value) is None or not isinstance(base, Branch) else _with_child(base, key, value)
 
 
 def _with_child(tree: Branch, key: str, child: Node) -> Branch:

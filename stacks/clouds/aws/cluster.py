@@ -78,7 +78,7 @@ class AwsCloud:
         self._node_image = facts.releases.node_image(layout.kubernetes_version, on.node_image)
         self._provider = aws_provider(
             f"{spec.name}-aws",
-            account_id=on.account_id,
+            on,
             region=spec.region,
             tags={**self._launch_tags, **self._tags},
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pulumi
 
-from components.aws.clusters.peering import AwsPeering
+from components.aws.clusters.peering import AwsPeerArgs, AwsPeering
 from components.aws.clusters.roles import AwsDispatcherRole, AwsManagerLogin
 from components.aws.pod_role import pod_identity
 from components.aws.storage.disks import AwsDisks
@@ -13,7 +13,7 @@ from components.kubernetes.clusters import dispatching
 from components.kubernetes.clusters.dispatching import WorkerArgs
 from components.kubernetes.people import SubjectArgs, group
 from components.kubernetes.tracking.pod import AgentArgs
-from infra.naming import MANAGER_GROUP, team_group
+from infra.naming import MANAGER_GROUP, lasting_tags, team_group
 from infra.outputs.cluster import WorkerOutputs
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
@@ -27,6 +27,7 @@ from stacks.clusters import DispatcherIdentity, ManagerLogin, WorkerStack, joine
 from stacks.layouts.cluster import one_cluster
 from stacks.layouts.manager import manager_of_clusters
 from stacks.parts import NodePool
+from stacks.providers import aws_provider
 
 
 def manager_on_aws(spec: StackSpec, layout: LargeLayout, on: AwsSpec) -> dict[str, Any]:
@@ -58,7 +59,7 @@ class AwsWorker(AwsCloud):
             {
                 "stack": self._spec.name,
                 "manager": member.of.name,
-                "manager_account": self._on.account_id,
+                "manager_account": account_of(member.of),
                 "cluster_name": cluster.eks.cluster_name,
                 "security_group_id": cluster.eks.security_group_id,
                 "manager_cidr": member.of.layout.network_cidr,
@@ -85,7 +86,7 @@ class AwsManager(AwsCloud):
         self, spec: StackSpec, layout: ClusterLayout, on: AwsSpec, workers: Sequence[WorkerStack]
     ) -> None:
         super().__init__(spec, layout, on)
-        self._stacks = [one.spec.name for one in workers if one.cluster.on is None]
+        self._stacks = [one.spec.name for one in workers if one.cluster.monthly_usd is None]
 
     def disks(self, cluster: EksCluster) -> None:
         """The class of disks of Prometheus."""
@@ -120,33 +121,17 @@ class AwsManager(AwsCloud):
                 "cluster_arn": cluster.eks.cluster_arn,
                 "namespace": dispatching.NAMESPACE,
                 "service_account": dispatching.NAME,
-                "roles": [place.role for one, place in placed if one.cluster.on is None],
+                "roles": [place.role for one, place in placed if one.spec.cloud == self._spec.cloud],
             },
             self._on_aws,
         )
         ready: list[pulumi.Resource] = [role]
         logins: list[WorkerArgs] = []
         for one, place in placed:
-            if one.cluster.on is not None:
+            if one.spec.cloud != self._spec.cloud:
                 logins.append(self._elsewhere(one.cluster.name, place))
                 continue
-            ready.append(
-                AwsPeering(
-                    f"{self._spec.name}-to-{one.cluster.name}",
-                    {
-                        "vpc_id": cluster.network.vpc_id,
-                        "cidr": self._layout.network_cidr,
-                        "route_tables": cluster.network.private_route_tables,
-                        "peer": {
-                            "vpc_id": place.network,
-                            "region": one.cluster.region,
-                            "cidr": one.cluster.network_cidr,
-                            "route_tables": place.route_tables,
-                        },
-                    },
-                    self._on_aws,
-                )
-            )
+            ready.append(self._peering(cluster, one, place))
             if one.cluster.api_access:
                 # In the manager's network its name has a public address, as EKS answers outside the VPC of a
                 # cluster, and the ranges do not contain the addresses of the manager's NAT gateways.
@@ -164,6 +149,36 @@ class AwsManager(AwsCloud):
         ports = sorted({agent["port"] for agent in self.agents()})
         return DispatcherIdentity(identity_ports=ports, workers=logins, ready=ready)
 
+    def _peering(self, cluster: EksCluster, one: WorkerStack, place: WorkerOutputs) -> AwsPeering:
+        """The connection to the network of a worker, also in another account."""
+        peer: AwsPeerArgs = {
+            "vpc_id": place.network,
+            "region": one.cluster.region,
+            "cidr": one.cluster.network_cidr,
+            "route_tables": place.route_tables,
+        }
+        on = one.spec.on
+        assert isinstance(on, AwsSpec)
+        if on.account_id != self._on.account_id:
+            # With the tags of the cluster, in whose account the cost is.
+            peer["account"] = on.account_id
+            peer["provider"] = aws_provider(
+                f"{self._spec.name}-{one.cluster.name}-aws",
+                on,
+                region=one.cluster.region,
+                tags={**self._launch_tags, **lasting_tags(one.spec.name)},
+            )
+        return AwsPeering(
+            f"{self._spec.name}-to-{one.cluster.name}",
+            {
+                "vpc_id": cluster.network.vpc_id,
+                "cidr": self._layout.network_cidr,
+                "route_tables": cluster.network.private_route_tables,
+                "peer": peer,
+            },
+            self._on_aws,
+        )
+
     def _elsewhere(self, name: str, place: WorkerOutputs) -> WorkerArgs:
         """The login to a worker on another cloud, which admits the role by name; networks stay apart."""
         return {
@@ -178,3 +193,9 @@ class AwsManager(AwsCloud):
 
     def _stacks_of_budget(self) -> Sequence[str]:
         return self._stacks
+
+
+def account_of(spec: StackSpec) -> str:
+    """The account of a stack on AWS."""
+    assert isinstance(spec.on, AwsSpec)
+    return spec.on.account_id

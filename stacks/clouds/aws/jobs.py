@@ -52,7 +52,7 @@ class AwsJobs:
         tags = owners_tags(spec)
         self._provider = aws_provider(
             f"{spec.name}-aws",
-            account_id=on.account_id,
+            on,
             region=spec.region,
             tags={**tags, **lasting_tags(spec.name)},
         )

@@ -45,9 +45,7 @@ class AwsSlurm:
         self._spec, self._layout, self._on = spec, layout, on
         self._pcs = demanded(on.pcs)
         self._tags = {**owners_tags(spec), **lasting_tags(spec.name)}
-        provider = aws_provider(
-            f"{spec.name}-aws", account_id=on.account_id, region=spec.region, tags=self._tags
-        )
+        provider = aws_provider(f"{spec.name}-aws", on, region=spec.region, tags=self._tags)
         self._opts = on_aws(on, provider)
         options = slurm.SystemOptions(version=layout.slurm_version, folder=FOLDER)
         self._system = slurm.system(spec, options)

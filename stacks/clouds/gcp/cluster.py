@@ -1,6 +1,6 @@
 """Google Cloud: one GKE cluster with GPU pools, buckets, file systems, tracking and a budget."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -11,7 +11,7 @@ from components.gcp.cluster.cluster_args import GcpClusterArgs
 from components.gcp.cluster.gke import GcpCluster
 from components.gcp.cluster.idle_nodes import GcpIdleNodes, GcpIdleNodesArgs
 from components.gcp.cluster.kubeconfig import kubeconfig
-from components.gcp.money.budget import GcpBudget
+from components.gcp.money.budget import GcpBudget, GcpBudgetArgs
 from components.gcp.money.idle import GcpIdleAlert
 from components.gcp.network.ranges import NetworkRanges, plan_ranges
 from components.gcp.network.vpc import GcpNetwork
@@ -74,7 +74,11 @@ class GcpCloud:
         # Labels are changed in place, also those of nodes: templates may have all of them.
         self._labels = gcp_labels(tags)
         self._provider = gcp_provider(
-            f"{spec.name}-gcp", project=on.project, region=spec.region, labels=self._labels
+            f"{spec.name}-gcp",
+            project=on.project,
+            region=spec.region,
+            labels=self._labels,
+            impersonate=on.impersonate,
         )
         provided = pulumi.ResourceOptions(providers=[self._provider])
         shared, kept = spec.data.shared_fs is not None, spec.data.on_destroy == "keep"
@@ -296,19 +300,22 @@ class GcpCloud:
         """A budget of Cloud Billing."""
         wanted = self._spec.budget
         ((label, value),) = gcp_labels(self._budget_labels()).items()
-        return GcpBudget(
-            f"{self._spec.name}-budget",
-            {
-                "project_number": self._number,
-                "billing_account": self._on.billing_account,
-                "label_key": label,
-                "label_value": value,
-                "monthly_limit_usd": wanted.monthly_usd,
-                "currency": budget_currency(self._on),
-                "alert_emails": wanted.alert_emails,
-            },
-            self._on_gcp,
-        ).budget_name
+        args: GcpBudgetArgs = {
+            "project_number": self._number,
+            "billing_account": self._on.billing_account,
+            "label_key": label,
+            "label_value": value,
+            "monthly_limit_usd": wanted.monthly_usd,
+            "currency": budget_currency(self._on),
+            "alert_emails": wanted.alert_emails,
+        }
+        if further := self._projects_of_budget():
+            args["further_project_numbers"] = further
+        return GcpBudget(f"{self._spec.name}-budget", args, self._on_gcp).budget_name
+
+    def _projects_of_budget(self) -> Sequence[pulumi.Output[str]]:
+        """Numbers of further projects whose cost the budget counts."""
+        return ()
 
     def _budget_labels(self) -> Mapping[str, str]:
         return lasting_tags(self._spec.name)

@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
+import pulumi_gcp as gcp
 
 from components.gcp.cluster.federated_login import GcpFederatedManagerLogin
-from components.gcp.cluster.manager_login import GcpManagerLogin
+from components.gcp.cluster.manager_login import GcpDispatcherUse, GcpManagerLogin, GcpManagerLoginArgs
 from components.gcp.pod_account import METADATA_SERVER, metadata_grants
 from components.kubernetes.clusters import dispatching
 from components.kubernetes.clusters.dispatching import WorkerArgs
 from components.kubernetes.people import SubjectArgs, user
 from components.kubernetes.tracking.pod import AgentArgs
 from infra.naming import dispatcher_role, large_tags
+from infra.outputs.cluster import WorkerOutputs
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
@@ -25,12 +27,13 @@ from stacks.clusters import DispatcherIdentity, ManagerLogin, WorkerStack, joine
 from stacks.layouts.cluster import one_cluster
 from stacks.layouts.manager import manager_of_clusters
 from stacks.parts import NodePool
+from stacks.providers import gcp_provider
 
 
 def manager_on_gcp(spec: StackSpec, layout: LargeLayout, on: GcpSpec) -> dict[str, Any]:
     """Declare the stack of the manager."""
     own, found = manager(spec, layout), worker_stacks(spec, layout)
-    return manager_of_clusters(GcpManager(own, layout_of(own), on), own, layout_of(own), found)
+    return manager_of_clusters(GcpManager(own, layout_of(own), on, found), own, layout_of(own), found)
 
 
 def cluster_on_gcp(
@@ -70,20 +73,16 @@ class GcpWorker(GcpCloud):
         )
 
     def _pods(self, cluster: GkeCluster, member: ClusterMember) -> GcpManagerLogin:
-        # IAM accepts the pods once the identity pool exists, which is one for all clusters of the project.
-        number = pulumi.Output.all(self._number, cluster.gke.workload_pool).apply(lambda both: str(both[0]))
-        return GcpManagerLogin(
-            f"{self._spec.name}-login",
-            {
-                "stack": self._spec.name,
-                "manager": member.of.name,
-                "project": self._on.project,
-                "project_number": number,
-                "namespace": dispatching.NAMESPACE,
-                "service_account": dispatching.NAME,
-            },
-            self._on_gcp,
-        )
+        args: GcpManagerLoginArgs = {
+            "stack": self._spec.name,
+            "manager": member.of.name,
+            "project": self._on.project,
+            "namespace": dispatching.NAMESPACE,
+            "service_account": dispatching.NAME,
+        }
+        if project_of(member.of) == self._on.project:
+            args["project_number"] = once_pods_exist(self._number, cluster)
+        return GcpManagerLogin(f"{self._spec.name}-login", args, self._on_gcp)
 
     def _federated(self, member: ClusterMember) -> GcpFederatedManagerLogin:
         return GcpFederatedManagerLogin(
@@ -103,8 +102,11 @@ class GcpWorker(GcpCloud):
 class GcpManager(GcpCloud):
     """`stacks.clusters.ManagerCloud` on Google Cloud."""
 
-    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> None:
+    def __init__(
+        self, spec: StackSpec, layout: ClusterLayout, on: GcpSpec, workers: Sequence[WorkerStack]
+    ) -> None:
         super().__init__(spec, layout, on, of=spec.name)
+        self._workers = workers
 
     def disks(self, _: GkeCluster) -> None:
         """None: GKE has a class of disks by default."""
@@ -121,8 +123,13 @@ class GcpManager(GcpCloud):
         """The pools of a worker, at the prices of its region."""
         return pool_records(worker, layout_of(worker), self._on)
 
-    def dispatcher(self, _: GkeCluster, workers: Sequence[WorkerStack]) -> DispatcherIdentity:
-        """The accounts of workers: their stacks let the dispatcher use them, and no network is connected."""
+    def dispatcher(self, cluster: GkeCluster, workers: Sequence[WorkerStack]) -> DispatcherIdentity:
+        """The accounts of workers, which the dispatcher may use: no network is connected.
+
+        Stacks of workers in the manager's project grant it themselves.
+        """
+        apart = [one for one in workers if project_of(one.spec) != self._on.project]
+        ready = [self._use(cluster, one, one.place) for one in apart if one.place is not None]
         logins: list[WorkerArgs] = [
             {
                 "name": one.cluster.name,
@@ -135,11 +142,55 @@ class GcpManager(GcpCloud):
             if one.place is not None
         ]
         ports = sorted({port for _, port in METADATA_SERVER})
-        return DispatcherIdentity(identity_ports=ports, workers=logins, ready=[])
+        return DispatcherIdentity(identity_ports=ports, workers=logins, ready=ready)
+
+    def _use(self, cluster: GkeCluster, one: WorkerStack, place: WorkerOutputs) -> GcpDispatcherUse:
+        """The right to the account of a worker in another project."""
+        on = one.spec.on
+        assert isinstance(on, GcpSpec)
+        there = gcp_provider(
+            f"{self._spec.name}-{one.cluster.name}-gcp",
+            project=on.project,
+            region=one.cluster.region,
+            labels=self._labels,
+            impersonate=on.impersonate,
+        )
+        return GcpDispatcherUse(
+            f"{self._spec.name}-to-{one.cluster.name}",
+            {
+                "email": place.role,
+                "worker_project": on.project,
+                "project": self._on.project,
+                "project_number": once_pods_exist(self._number, cluster),
+                "namespace": dispatching.NAMESPACE,
+                "service_account": dispatching.NAME,
+            },
+            pulumi.ResourceOptions(providers=[there]),
+        )
+
+    def _projects_of_budget(self) -> Sequence[pulumi.Output[str]]:
+        """Numbers of the projects of workers that the budget counts."""
+        found = {project_of(one.spec) for one in self._workers if one.cluster.monthly_usd is None}
+        invoked = pulumi.InvokeOutputOptions(provider=self._provider)
+        return [
+            gcp.organizations.get_project_output(project_id=project, opts=invoked).number
+            for project in sorted(found - {self._on.project})
+        ]
 
     def _budget_labels(self) -> Mapping[str, str]:
         # A budget of Cloud Billing takes one label with one value.
         return large_tags(self._spec.name)
+
+
+def project_of(spec: StackSpec) -> str:
+    """The project of a stack on Google Cloud."""
+    assert isinstance(spec.on, GcpSpec)
+    return spec.on.project
+
+
+def once_pods_exist(number: pulumi.Output[str], cluster: GkeCluster) -> pulumi.Output[str]:
+    """The number of the project, once IAM accepts its pods: all its clusters have one identity pool."""
+    return pulumi.Output.all(number, cluster.gke.workload_pool).apply(lambda both: str(both[0]))
 
 
 def aws_account(manager: StackSpec) -> str:

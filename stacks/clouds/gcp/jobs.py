@@ -62,7 +62,11 @@ class GcpJobs:
         self._spec, self._layout, self._on = spec, layout, on
         self._labels = gcp_labels({**owners_tags(spec), **lasting_tags(spec.name)})
         self._provider = gcp_provider(
-            f"{spec.name}-gcp", project=on.project, region=spec.region, labels=self._labels
+            f"{spec.name}-gcp",
+            project=on.project,
+            region=spec.region,
+            labels=self._labels,
+            impersonate=on.impersonate,
         )
         provided = pulumi.ResourceOptions(providers=[self._provider])
         apis = apis_of_jobs(scheduled=spec.smoke.schedule is not None)

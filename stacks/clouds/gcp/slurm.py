@@ -54,7 +54,11 @@ class GcpSlurm:
         self._director = demanded(on.director)
         self._labels = gcp_labels({**owners_tags(spec), **lasting_tags(spec.name)})
         provider = gcp_provider(
-            f"{spec.name}-gcp", project=on.project, region=spec.region, labels=self._labels
+            f"{spec.name}-gcp",
+            project=on.project,
+            region=spec.region,
+            labels=self._labels,
+            impersonate=on.impersonate,
         )
         provided = pulumi.ResourceOptions(providers=[provider])
         shared, kept = spec.data.shared_fs is not None, spec.data.on_destroy == "keep"

@@ -16,6 +16,7 @@ _RULE = {
     "action": "Reboot",
 }
 _KEY = "arn:aws:kms:us-east-1:123456789012:key/22222222-3333-4444-5555-666666666666"
+_DEPLOYS = "arn:aws:iam::123456789012:role/deploys"
 _REPAIR = "on.repair.rules.0"
 _L4 = "on.pools.l4"
 # A pool with shared GPUs has a queue of its own, and guarantees in shares.
@@ -42,6 +43,7 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "repair": {
         "aws": {
             "on.repair.rules": [_RULE],
+            "on.assume_role": {"role_arn": _DEPLOYS},
             "on.pools": {"l4": {"sharing": {"kind": "time_sharing", "clients": 3}}},
             **_APART,
         }
@@ -98,6 +100,14 @@ AWS: dict[str, Outcome] = dict(
             for name, value in {**_PCS, "size": "SMALL", "container": "/fsx/smoke.sqsh"}.items()
         ),
         _row("on", "on.account_id", "210987654321", r"^~ aws aws allowedAccountIds: .*-> .*210987654321"),
+        _row(
+            "on",
+            "on.assume_role",
+            {"role_arn": "arn:aws:iam::210987654321:role/deploys"},
+            r"^~ aws aws assumeRoles.*: .*-> .*210987654321:role/deploys",
+        ),
+        _row("repair", "on.assume_role.role_arn", f"{_DEPLOYS}-all", r"^~ aws aws assumeRoles.*deploys-all"),
+        _row("repair", "on.assume_role.external_id", "ext-1", r"^~ aws aws assumeRoles.*ext-1"),
         _row("on", "on.admin_arns", ["arn:aws:iam::123456789012:role/others"], r"^\+ AccessEntry .*others"),
         _row("on", "on.nat", "per_zone", r"^\+ NatGateway network-nat-us-east-1c"),
         _row("on", "on.endpoints", ["sts"], r"^- VpcEndpoint network-ecr-api"),
@@ -213,6 +223,12 @@ GCP: dict[str, Outcome] = dict(
         ("on.maintenance", _demanded("on.maintenance")),
         _row("on", "on.project", "other-ml-dev", r'^~ gcp gcp project: .* -> "other-ml-dev"'),
         _row("on", "on.billing_account", "0A0A0A-0B0B0B-0C0C0C", r"^~ Budget .*0A0A0A-0B0B0B-0C0C0C"),
+        _row(
+            "on",
+            "on.impersonate",
+            "deploys@other-ml-dev.iam.gserviceaccount.com",
+            r"^~ gcp gcp impersonateServiceAccount: .*deploys@other",
+        ),
         _row("on", "on.billing_currency", {"code": "EUR", "per_usd": 0.5}, r'currencyCode: "USD" -> "EUR"'),
         _row("currency", "on.billing_currency.code", "CHF", r'currencyCode: "EUR" -> "CHF"'),
         _row("currency", "on.billing_currency.per_usd", 2.0, r'units: .* -> "40000"'),

@@ -29,6 +29,8 @@ class Account:
     machine: LocalMachine = field(default_factory=LocalMachine)
     beside: tuple[StackSpec, ...] = ()
     """Specs of other stacks that are deployed with this one in its region, and share its quotas."""
+    deployer: Clients | None = None
+    """Clients with the credentials of the environment, where `clients` assume a role."""
 
     @property
     def cluster(self) -> ClusterLayout:

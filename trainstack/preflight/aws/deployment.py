@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from infra.catalog.aws import quotas as limits
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
-from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.aws.cloud import AssumeRoleSpec, AwsSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.several.derived import of_stack
 from infra.stackspec.slurm.layout import SlurmLayout
@@ -15,6 +15,7 @@ from trainstack.preflight.deployment import Preflight, unsupported
 from trainstack.preflight.shortfalls import Short
 
 if TYPE_CHECKING:  # slow to import
+    from infra.clouds.aws import login
     from trainstack.preflight.aws import Check
 
 # Failures that `up` would hit late. A caller without the right to check them can deploy all the same.
@@ -51,8 +52,10 @@ def preflight_of(
     if not isinstance(layout, ClusterLayout | SmallLayout | SlurmLayout) or not isinstance(on, AwsSpec):
         raise unsupported(spec)
     try:
-        beside = tuple(one for one in together if one.name != spec.name and one.region == spec.region)
-        account = Account(spec, layout, on, login.clients(), beside=beside)
+        deployer = login.clients() if on.assume_role else None
+        own = login.clients(role=_role(spec, on.assume_role)) if on.assume_role else login.clients()
+        beside = tuple(one for one in together if one.name != spec.name and _shares_quotas(one, spec))
+        account = Account(spec, layout, on, own, beside=beside, deployer=deployer)
     except login.LoggedOutError as error:
         fix = "Name a profile that exists."
         raise UserError([Problem("AWS_PROFILE", None, str(error), fix, code="logged-out")]) from None
@@ -70,6 +73,19 @@ def _before_up(layout: ClusterLayout | SmallLayout | SlurmLayout) -> tuple[str, 
     if isinstance(layout, SlurmLayout):
         return _BEFORE_UP_SLURM
     return _BEFORE_UP_JOBS if isinstance(layout, SmallLayout) else _BEFORE_UP
+
+
+def _role(spec: StackSpec, given: AssumeRoleSpec) -> "login.AssumedRole":
+    from infra.clouds.aws import login  # noqa: PLC0415 - slow to import
+
+    session = f"trainstack-{spec.name}-preflight"
+    return login.AssumedRole(given.role_arn, session, spec.region, given.external_id)
+
+
+def _shares_quotas(one: StackSpec, spec: StackSpec) -> bool:
+    """Return whether two stacks are in one region of one account."""
+    accounts = {on.account_id for on in (one.on, spec.on) if isinstance(on, AwsSpec)}
+    return one.cloud == spec.cloud and one.region == spec.region and len(accounts) == 1
 
 
 def beyond(spec: StackSpec, overrides: Mapping[str, float], *, largest: bool) -> list[Short]:

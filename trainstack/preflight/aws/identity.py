@@ -51,6 +51,9 @@ def caller(account: Account) -> Iterator[Answer]:
         fix = "Log in to the stack's account, or correct on.account_id."
         yield Answer(_CHECK, State.SHORT, text, fix)
         return
+    if account.deployer is not None:
+        # API servers know the deployer: its tokens are signed with the credentials of the environment.
+        found = account.deployer("sts", account.spec.region).get_caller_identity()
     me = principal(found["Arn"])
     if not account.on.admin_arns:
         yield Answer(_CHECK, State.READY, f"{me or found['Arn']}; there is no cluster to administer")

@@ -44,7 +44,9 @@ def caller(project: Project) -> Iterator[Answer]:
 
 def administers(project: Project) -> Iterator[Answer]:
     """The deployer is one of the administrators by name. No API of the project lists members of groups."""
-    who, groups = project.who, [one for one in project.on.admins if one.startswith("group:")]
+    # API servers know the deployer, not an account that it impersonates.
+    who = project.who if project.deployer is None else project.deployer()
+    groups = [one for one in project.on.admins if one.startswith("group:")]
     if who is None:
         fix = "Check that on.admins names the deployer, then --skip administrators here."
         yield Answer(_ADMINS, State.UNKNOWN, "the credentials do not name their member", fix)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import requests
@@ -40,6 +40,8 @@ class Project:
     machine: LocalMachine = field(default_factory=LocalMachine)
     beside: tuple[StackSpec, ...] = ()
     """Specs of other stacks that are deployed with this one, and share the project's quotas."""
+    deployer: Callable[[], str | None] | None = None
+    """The IAM member of the environment, where requests are sent as a service account."""
 
     @classmethod
     def logged_in(
@@ -52,9 +54,13 @@ class Project:
     ) -> "Project":
         """The project with the credentials of the environment. Raises LoggedOutError."""
         # Requests are billed to the stack's project where they have none of their own, as by its provider.
-        session, _ = login.session(attempts, on.project)
-        credentials = getattr(session, "credentials", None)
-        return cls(spec, layout, on, session, lambda: login.who(credentials), beside=beside)
+        session, _ = login.session(attempts, on.project, on.impersonate)
+        known = partial(login.who, getattr(session, "credentials", None))
+        if on.impersonate is None:
+            return cls(spec, layout, on, session, known, beside=beside)
+        source, _ = login.session(attempts)
+        deployer = partial(login.who, getattr(source, "credentials", None))
+        return cls(spec, layout, on, session, known, beside=beside, deployer=deployer)
 
     @cached_property
     def who(self) -> str | None:

@@ -12,6 +12,7 @@ from infra.catalog.pools import cpu_type_problems, gpu_type_problems, sharing_pr
 from infra.errors import Problem
 from infra.stackspec.aws.cloud import AwsPoolSpec, AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
+from infra.stackspec.rules.aws import accounts
 from infra.stackspec.rules.cluster import (
     gpu_problems,
     monitoring_problems,
@@ -289,6 +290,7 @@ RULES: tuple[Rule, ...] = (
     members,
     way_in,
     disk_key,
+    *accounts.RULES,
     endpoints,
     log_retention,
     budget,
