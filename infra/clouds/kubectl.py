@@ -5,6 +5,7 @@ import json
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,19 +15,49 @@ from typing import Any
 
 import urllib3
 from urllib3.connection import HTTPConnection
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from infra.errors import Problem, UserError
 
-_WAITS = urllib3.Retry(
-    total=6,
-    connect=0, status_forcelist=(429, 502, 503, 504), allowed_methods=("GET",), backoff_factor=0.5,
-    backoff_max=20, raise_on_status=False,
-)  # fmt: skip
-"""Retries of a throttled request: about a minute in total."""
+_LONGEST_S = 60.0
+"""Seconds after which a request is not repeated any more. A server that does not answer at all, as through a
+closed VPN, ends the first one: kubectl's proxy waits half a minute for a connection, then says 502."""
 _SECONDS = urllib3.Timeout(connect=5, read=60)
 _WRITES = "^(POST|PUT|PATCH|DELETE)$"
 _LOG_IN = "Log in as for kubectl; check `kubectl config get-contexts`, the network, and KUBECONFIG."
+
+
+class _Waits(urllib3.Retry):
+    """Retries of a throttled request, within `_LONGEST_S` of its start; one for each request."""
+
+    def __init__(self, *given: Any, ends: float | None = None, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._ends = time.monotonic() + _LONGEST_S if ends is None else ends
+
+    def new(self, **named: Any) -> "_Waits":
+        """See `urllib3.Retry`: the state after a try."""
+        return super().new(**named, ends=self._ends)
+
+    def is_retry(self, *given: Any, **named: Any) -> bool:
+        """See `urllib3.Retry`: whether a response is one."""
+        return time.monotonic() < self._ends and super().is_retry(*given, **named)
+
+    def increment(
+        self, method: str | None = None, url: str | None = None, response: Any = None,
+        error: Exception | None = None, *given: Any, **named: Any,
+    ) -> "_Waits":  # fmt: skip
+        """See `urllib3.Retry`: after a response or an error."""
+        if isinstance(error, ReadTimeoutError) or (error and time.monotonic() >= self._ends):
+            raise error
+        return super().increment(method, url, response, error, *given, **named)
+
+
+def _waits() -> _Waits:
+    return _Waits(
+        total=6,
+        connect=0, status_forcelist=(429, 502, 503, 504), allowed_methods=("GET",), backoff_factor=0.5,
+        backoff_max=20, raise_on_status=False,
+    )  # fmt: skip
 
 
 class _Connection(HTTPConnection):
@@ -81,7 +112,7 @@ class ClusterApi:
 
     def get(self, path: str, accept: str = "application/json", **query: str) -> ApiResponse:
         """The response to a request. Raises UserError where the cluster rejects the login."""
-        return self._ask("GET", path, fields=query, headers={"Accept": accept}, retries=_WAITS)
+        return self._ask("GET", path, fields=query, headers={"Accept": accept}, retries=_waits())
 
     def text(self, path: str, **query: str) -> "str | ApiResponse":
         """The plain text at a path, such as a log; the response where there is none.
@@ -89,7 +120,7 @@ class ClusterApi:
         Raises UserError where the cluster rejects the login.
         """
         try:
-            response = self._pool.request("GET", path, timeout=_SECONDS, fields=query, retries=_WAITS)
+            response = self._pool.request("GET", path, timeout=_SECONDS, fields=query, retries=_waits())
         except HTTPError as error:
             return ApiResponse(0, {"reason": type(error).__name__, "message": str(error)})
         return response.data.decode(errors="replace") if response.status == 200 else self._read(response)

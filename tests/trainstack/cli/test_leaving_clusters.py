@@ -11,7 +11,7 @@ from infra.engine.stack import EngineStack
 from infra.errors import Problem, UserError
 from infra.outputs import manager as manager_outputs
 from infra.outputs.cluster import KEY
-from trainstack.cli.operations import leaving
+from trainstack.cli.operations import leaving, unreachable
 from trainstack.cli.operations.session import Session
 
 MANAGER, CLUSTER = "large-aws", "large-aws-use1"
@@ -91,3 +91,16 @@ def test_clusters_that_left_are_named_while_they_cost(
     leaving.name_left(spec, rehearse=False)
     assert "trainstack destroy -s large-aws-old" in capsys.readouterr().err
     assert leaving.left_of(None, rehearse=False) == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "error: configured Kubernetes cluster is unreachable: unable to load schema information",
+        "ClusterUnreachable: the control plane does not respond: Read timed out.",
+    ],
+)
+def test_a_cluster_that_does_not_answer_has_a_way_on(error: str) -> None:
+    told = " ".join(unreachable.explained(CLUSTER, ["other", error]))
+    assert f"PULUMI_K8S_DELETE_UNREACHABLE=true trainstack refresh -s {CLUSTER} --yes" in told
+    assert not [*unreachable.explained(CLUSTER, ["AccessDenied"])]

@@ -30,7 +30,7 @@ from rehearsal.projects.workspace import Workspace, of_checkout
 from rehearsal.recovery import alone
 from trainstack import held_addresses
 from trainstack.cli.clouds.choice import services_of, services_of_state
-from trainstack.cli.operations import summary
+from trainstack.cli.operations import summary, unreachable
 from trainstack.cli.operations.drift import print_drift
 from trainstack.cli.operations.jobs_in_use import JobsInUse, jobs_in_use
 from trainstack.cli.output import print_warnings, require_terminal
@@ -116,6 +116,8 @@ class Session:
         if self.rehearsal and outcome.succeeded and not any(self.rehearsal.status()["resources"].values()):
             self.rehearsal.wait_until_idle()
         summary.of_changes("destroy", outcome)
+        for line in unreachable.explained(self.name, outcome.errors):
+            typer.echo(f"  {line}")
         finish(outcome)
 
     def _destroyed(self, kept: Sequence[str], on_event: OnEvent) -> OperationOutcome:
