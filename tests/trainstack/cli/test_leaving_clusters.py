@@ -101,6 +101,6 @@ def test_clusters_that_left_are_named_while_they_cost(
     ],
 )
 def test_a_cluster_that_does_not_answer_has_a_way_on(error: str) -> None:
-    told = " ".join(unreachable.explained(CLUSTER, ["other", error]))
-    assert f"PULUMI_K8S_DELETE_UNREACHABLE=true trainstack refresh -s {CLUSTER} --yes" in told
+    reported = " ".join(unreachable.explained(CLUSTER, ["other", error]))
+    assert f"PULUMI_K8S_DELETE_UNREACHABLE=true trainstack refresh -s {CLUSTER} --yes" in reported
     assert not [*unreachable.explained(CLUSTER, ["AccessDenied"])]

@@ -7,7 +7,7 @@ _SAYS = ("Kubernetes cluster is unreachable", "ClusterUnreachable")
 
 
 def explained(stack: str, errors: Iterable[str]) -> Iterator[str]:
-    """What to do after these errors; nothing where none is of a cluster that does not answer."""
+    """The next steps after these errors; none where no cluster fails to answer."""
     if any(words in error for error in errors for words in _SAYS):
         yield f"The cluster of {stack} does not answer. Restore the way to it, and repeat the command."
         forget = f"PULUMI_K8S_DELETE_UNREACHABLE=true trainstack refresh -s {stack} --yes"
