@@ -8,8 +8,8 @@ CONDITIONS = [
     {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved"},
     {"type": "PodsReady", "status": "False", "reason": "WaitForStart"},
 ]
-PARTS = {'k:{"name":"main"}': {".": {}, "f:name": {}}}
-CONDITION = {".": {}, "f:type": {}, "f:status": {}, "f:reason": {}}
+PARTS: dict[str, Any] = {'k:{"name":"main"}': {".": {}, "f:name": {}}}
+CONDITION: dict[str, Any] = {".": {}, "f:type": {}, "f:status": {}, "f:reason": {}}
 OWNED = {
     "f:status": {
         "f:admission": {"f:clusterQueue": {}, "f:podSetAssignments": PARTS},
