@@ -29,8 +29,11 @@ def generated(given: Queues, suffix: str, *, image: str, fits: bool = False) -> 
     """The objects beside those of controllers; names of teams get a suffix."""
     renamed: Any = [{**team, "name": f"{team['name']} {suffix}"} for team in given["teams"]]
     args: QueueingArgs = {
-        **given,
+        "flavors": given["flavors"],
         "teams": renamed,
+        "gate": given["gate"],
+        "ending": given["ending"],
+        "sends": given["sends"],
         "ready_image": image,
         "control_plane": PlatformNetwork("eks", ["10.0.0.0/16"]),
     }
