@@ -99,7 +99,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
             "AwsSlurmAccounts", "AwsSlurmCluster", "AwsSlurmNodes", "AwsSlurmQueue", "AwsSlurmRole",
-            "GcpSlurmAccounts", "GcpSlurmCluster",
+            "GcpSlurmAccounts", "GcpSlurmCluster", "KubernetesSlurm", "LoginPodScript", "SlurmOperator",
         ),
         _SLURM,
     ),

@@ -1,7 +1,7 @@
 """Ports on which programs of the user reach the emulated services of a home.
 
 A home keeps its ports: an engine passes its environment to its programs once, maybe before the daemon runs.
-Only the standard library, `isolation` and `gcloud` are imported here.
+Only the standard library, `isolation`, `gcloud` and `kubectl` are imported here.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ import socket
 from pathlib import Path
 from typing import Literal
 
-from rehearsal import gcloud
+from rehearsal import gcloud, kubectl
 from rehearsal.isolation import OPERATOR_KEY
 
 Cloud = Literal["aws", "gcp"]
@@ -21,6 +21,8 @@ LOGIN_PATH = "/oauth2/token"
 MLFLOW = "SAGEMAKER_MLFLOW_CUSTOM_ENDPOINT"
 # The program for gcloud of `infra.jobs.gcp.login_node`.
 GCLOUD = "TRAINSTACK_GCLOUD"
+# The program for kubectl of `infra.jobs.login_pod`.
+KUBECTL = "TRAINSTACK_KUBECTL"
 # Services as botocore names them in variables (`AWS_ENDPOINT_URL_<SERVICE>`).
 _SERVICES = ("SAGEMAKER", "S3", "CLOUDWATCH_LOGS", "STS", "LAMBDA", "BUDGETS", "SNS", "SSM")
 # APIs as gcloud names them in variables (`CLOUDSDK_API_ENDPOINT_OVERRIDES_<API>`).
@@ -62,6 +64,7 @@ def environment(home: Path) -> dict[str, str]:
         "STORAGE_EMULATOR_HOST": google,  # read by Google's storage libraries
         "GOOGLE_APPLICATION_CREDENTIALS": str(_login(home)),
         GCLOUD: str(gcloud.program(home, url=google, login=LOGIN_PATH, key=OPERATOR_KEY)),
+        KUBECTL: str(kubectl.program(home, url=google, login=LOGIN_PATH, key=OPERATOR_KEY)),
     }
 
 

@@ -9,6 +9,7 @@ from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout, SmallLayout
 from infra.stackspec.several.derived import ClusterMember
 from infra.stackspec.slurm.layout import SlurmLayout
+from infra.stackspec.slurm.slinky import SlinkySpec
 from infra.stackspec.supported import pairs
 
 
@@ -50,6 +51,10 @@ def compose(  # noqa: PLR0911 - one for each pair
             from stacks.clouds.gcp.clusters import cluster_on_gcp
 
             return cluster_on_gcp(spec, layout, on, member)
+        case SlurmLayout() as system, AwsSpec(slinky=SlinkySpec()) as on:
+            from stacks.clouds.aws.slinky import AwsSlinky
+
+            return AwsSlinky(spec, system, on).compose()
         case SlurmLayout() as system, AwsSpec() as on:
             from stacks.clouds.aws.slurm import AwsSlurm
 

@@ -6,16 +6,14 @@ container's termination message. Standard library only.
 """
 
 import argparse
-import base64
 import secrets
 import sys
-import time
 from pathlib import Path
 
-from agents.shared.api_server import FORBIDDEN_S, ApiServer, Object, finish, say
+from agents.shared import new_secret
+from agents.shared.api_server import ApiServer, Object, finish
 
 USER = "admin"
-POLL_S = 1.0
 # 32 random bytes.
 _BYTES = 32
 
@@ -23,35 +21,12 @@ _BYTES = 32
 def body(name: str, namespace: str) -> Object:
     """A Secret with a new password."""
     login = {"username": USER, "password": secrets.token_urlsafe(_BYTES)}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name, "namespace": namespace},
-        "type": "Opaque",
-        "data": {key: base64.b64encode(text.encode()).decode() for key, text in login.items()},
-    }
+    return new_secret.body(name, namespace, {key: text.encode() for key, text in login.items()})
 
 
 def make(server: ApiServer, name: str, namespace: str, limit_s: float) -> tuple[bool, str]:
     """Create the Secret unless it exists; returns whether it does, and the last state."""
-    began = time.monotonic()
-    while True:
-        try:
-            status, said = server.ask(
-                "POST", f"/api/v1/namespaces/{namespace}/secrets", body(name, namespace)
-            )
-            state = f"{status} {said.get('message', '')}".strip()
-        except OSError as error:
-            status, state = 0, f"the API server cannot be reached: {error}"
-        if status == 201:
-            return True, f"the login {namespace}/{name} is created"
-        if status == 409:
-            return True, f"the login {namespace}/{name} exists"
-        patience_s = min(limit_s, FORBIDDEN_S) if status in (401, 403) else limit_s
-        if time.monotonic() > began + patience_s:
-            return False, f"the login {namespace}/{name} cannot be created: {state}"
-        say(state)
-        time.sleep(POLL_S)
+    return new_secret.create(server, body(name, namespace), limit_s)
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ machines change.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import pulumi
 from pulumi import dynamic
@@ -26,7 +26,7 @@ from smoke_training.names import RESULT_COPIES
 class JobGateArgs(TypedDict):
     """The validation of a stack."""
 
-    service: Literal["sagemaker", "vertex", "pcs", "director"]
+    service: Literal["sagemaker", "vertex", "pcs", "director", "slinky"]
     stack: str
     account: str
     region: str
@@ -46,6 +46,9 @@ class JobGateArgs(TypedDict):
     """Verdicts that open the gate."""
     start_within_s: int
     """Seconds for which the service may wait for machines."""
+    kubeconfig: NotRequired[pulumi.Input[str]]
+    """Text of the kubeconfig of the cluster in which jobs run; another one validates nothing again. Default:
+    they run in none."""
     alerts: Mapping[str, pulumi.Input[str]] | None
     """Further fields of the plan of a repetition, such as its topic; None: it is not repeated."""
 
@@ -84,6 +87,7 @@ class JobGate(Component):
                 "results_uri": args["results_uri"],
                 "accept": list(args["accept"]),
                 "start_within_s": args["start_within_s"],
+                **({"kubeconfig": args["kubeconfig"]} if "kubeconfig" in args else {}),
                 # Known once it has run.
                 **dict.fromkeys(("job", "result_uri", "verdict", "headline", "billed_s", "scheduled")),
             },

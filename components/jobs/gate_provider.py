@@ -102,7 +102,9 @@ def _one_sentence(what: str) -> Iterator[None]:
 
 def _service(props: Mapping[str, Any]) -> JobService:
     """Connect to the service of a stack. Raises UserError without a login."""
-    return SERVICES[props["service"]].connect(props["account"], props["region"], props["stack"])
+    # Resources of former versions have no kubeconfig.
+    where = (props["account"], props["region"], props["stack"], props.get("kubeconfig") or "")
+    return SERVICES[props["service"]].connect(*where)
 
 
 def stem(props: Mapping[str, Any]) -> str:

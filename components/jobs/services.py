@@ -14,8 +14,9 @@ from smoke_training.verdict_record import LIMIT_VARIABLE
 class GateService:
     """The parts of a gate that depend on its service."""
 
-    connect: Callable[[str, str, str], JobService]
-    """From account, region and stack. Raises UserError without a login."""
+    connect: Callable[[str, str, str, str], JobService]
+    """From account, region, stack and kubeconfig, which is empty where jobs do not run in a cluster. Raises
+    UserError without a login."""
     part: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     """The field of a run plan for this service, by its name."""
     code_folder: str
@@ -26,30 +27,37 @@ class GateService:
     """Folder of results and checkpoints."""
 
 
-def _sagemaker(_account: str, region: str, stack: str) -> JobService:
+def _sagemaker(_account: str, region: str, stack: str, _kubeconfig: str) -> JobService:
     from infra.clouds.aws.login import clients  # noqa: PLC0415 - an SDK of one cloud
     from infra.jobs.aws.service import SageMakerService  # noqa: PLC0415
 
     return SageMakerService(clients(), stack, region)
 
 
-def _vertex(account: str, region: str, stack: str) -> JobService:
+def _vertex(account: str, region: str, stack: str, _kubeconfig: str) -> JobService:
     from infra.jobs.gcp.service import VertexService  # noqa: PLC0415 - of one cloud
 
     return VertexService(account, region, stack)
 
 
-def _pcs(_account: str, region: str, stack: str) -> JobService:
+def _pcs(_account: str, region: str, stack: str, _kubeconfig: str) -> JobService:
     from infra.clouds.aws.login import clients  # noqa: PLC0415 - an SDK of one cloud
     from infra.jobs.aws.pcs import PcsService  # noqa: PLC0415
 
     return PcsService(clients(), stack, region)
 
 
-def _director(account: str, _region: str, stack: str) -> JobService:
+def _director(account: str, _region: str, stack: str, _kubeconfig: str) -> JobService:
     from infra.jobs.gcp.director import DirectorService  # noqa: PLC0415 - of one cloud
 
     return DirectorService(account, stack)
+
+
+def _slinky(_account: str, region: str, stack: str, kubeconfig: str) -> JobService:
+    from infra.clouds.aws.login import clients  # noqa: PLC0415 - an SDK of one cloud
+    from infra.jobs.aws.slinky import SlinkyService  # noqa: PLC0415
+
+    return SlinkyService(clients(), stack, region, kubeconfig)
 
 
 SERVICES: Mapping[str, GateService] = {
@@ -80,6 +88,13 @@ SERVICES: Mapping[str, GateService] = {
     ),
     "director": GateService(
         connect=_director,
+        part=lambda place: {"slurm": SlurmOptions(**place)},
+        code_folder="code",
+        termination={},
+        work_root="results",
+    ),
+    "slinky": GateService(
+        connect=_slinky,
         part=lambda place: {"slurm": SlurmOptions(**place)},
         code_folder="code",
         termination={},

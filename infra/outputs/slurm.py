@@ -43,7 +43,8 @@ class SlurmOutputs(_Record):
     slurm_version: str | None = None
     """Of the controller; null: deployed before this field existed."""
     login_group_id: str
-    """Id of the compute node group of the login node; on Google Cloud, the name of its instance."""
+    """Id of the compute node group of the login node; on Google Cloud, the name of its instance;
+    of a pod, `kubernetes/<namespace>/<Deployment>`."""
     checkpoint_uri: str
     dataset_uri: str
     artifact_uri: str

@@ -78,6 +78,14 @@ ImageId = Annotated[
 ]
 """The id of a machine image of EC2."""
 
+LdapsUri = Annotated[
+    str, _form(r"^ldaps://[A-Za-z0-9.-]+(:[0-9]+)?$", "an address such as ldaps://ldap.example.com")
+]
+"""The address of a directory by LDAP over TLS."""
+
+LdapBase = Annotated[str, _form(r"^[A-Za-z]+=[^\s\[\]]+$", "a name such as dc=example,dc=com")]
+"""The base of searches in a directory."""
+
 FilePath = Annotated[str, _form(r"^/[^\s#\"']+$", "an absolute path without spaces, quotes and #")]
 """The path of a file."""
 

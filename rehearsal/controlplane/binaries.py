@@ -114,6 +114,11 @@ FILES = {
     "nvidia-device-plugin": ModuleFiles(
         "charts", "github.com/NVIDIA/k8s-device-plugin", ("deployments/helm/nvidia-device-plugin",)
     ),
+    # Only its charts: programs of it need a module that is fetched with them.
+    **{
+        name: ModuleFiles("slurm-operator", "github.com/SlinkyProject/slurm-operator", (f"helm/{name}",))
+        for name in ("slurm-operator", "slurm-operator-crds")
+    },
     "cyclonedx": ModuleFiles("schemas", "github.com/CycloneDX/cyclonedx-go", ("schema",)),
     "sarif": ModuleFiles("schemas", "github.com/owenrumney/go-sarif/v3", ("pkg/report/v210/sarif",)),
 }

@@ -8,15 +8,32 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from rehearsal.slurm.cluster import LocalSlurm, free_ports
 from rehearsal.slurm.cluster import environment as cluster_environment
 from rehearsal.slurm.local_files import LocalNode
-from rehearsal.slurm.service_files import ServiceSystem, files
 
 _PORT: Final = "29500"
 """The port of rendezvous of a rendered script; all nodes share the network of this machine."""
+
+
+class SlurmDescription(Protocol):
+    """A Slurm system as its service describes it."""
+
+    @property
+    def groups(self) -> object:
+        """Nodes: other ones need new daemons."""
+        ...
+
+    @property
+    def settings(self) -> object:
+        """Settings of slurmctld: other ones need a new daemon."""
+        ...
+
+    def rendered(self, folder: str) -> Mapping[str, str]:
+        """Texts by file name for `folder`."""
+        ...
 
 
 def folder(home: Path, cluster: str) -> Path:
@@ -49,11 +66,11 @@ class RunningClusters:
 
     def __init__(self, home: Path, known: Callable[[], Collection[str]]) -> None:
         self._home, self._known = home, known
-        self._running: dict[str, tuple[ServiceSystem, LocalSlurm]] = {}
+        self._running: dict[str, tuple[SlurmDescription, LocalSlurm]] = {}
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slurm")
 
     def run(
-        self, cluster: str, wanted: Callable[[], ServiceSystem], script: str, programs: Mapping[str, str]
+        self, cluster: str, wanted: Callable[[], SlurmDescription], script: str, programs: Mapping[str, str]
     ) -> tuple[int, str]:
         """Exit code and output of a script on the login node of a cluster, which is as `wanted` says.
 
@@ -84,7 +101,7 @@ class RunningClusters:
         self._running = {}
 
     def _run(
-        self, cluster: str, wanted: Callable[[], ServiceSystem], script: str, programs: Mapping[str, str]
+        self, cluster: str, wanted: Callable[[], SlurmDescription], script: str, programs: Mapping[str, str]
     ) -> tuple[int, str]:
         self._forget()
         slurm = self._current(cluster, wanted())
@@ -118,18 +135,18 @@ class RunningClusters:
             slurm.stop()
             shutil.rmtree(slurm.folder, ignore_errors=True)
 
-    def _current(self, cluster: str, wanted: ServiceSystem) -> LocalSlurm:
+    def _current(self, cluster: str, wanted: SlurmDescription) -> LocalSlurm:
         running = self._running.get(cluster)
         if running is not None:
             system, slurm = running
             if system == wanted:
                 return slurm
             if (system.groups, system.settings) == (wanted.groups, wanted.settings):
-                slurm.rewrite(lambda folder: files(wanted, folder))
+                slurm.rewrite(wanted.rendered)
                 self._running[cluster] = wanted, slurm
                 return slurm
             slurm.stop()
-        slurm = LocalSlurm(folder(self._home, cluster), lambda folder: files(wanted, folder))
+        slurm = LocalSlurm(folder(self._home, cluster), wanted.rendered)
         try:
             slurm.start()
         except BaseException:

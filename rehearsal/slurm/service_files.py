@@ -48,6 +48,10 @@ class ServiceSystem:
     scripts: Mapping[str, str]
     """Files of nodes by path, from their user data."""
 
+    def rendered(self, folder: str) -> dict[str, str]:
+        """Texts by file name for `folder`."""
+        return files(self, folder)
+
 
 _OWN = {
     "SchedulerType": "sched/backfill",

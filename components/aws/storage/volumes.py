@@ -44,3 +44,8 @@ def efs_source(file_system_id: pulumi.Input[str], access_point_id: pulumi.Input[
     """
     handle = pulumi.Output.concat(file_system_id, "::", access_point_id)
     return {"driver": EFS_DRIVER, "handle": handle, "mount_options": ["tls", "iam"]}
+
+
+def whole_efs_source(file_system_id: pulumi.Input[str]) -> VolumeSourceArgs:
+    """A whole EFS file system, over TLS, for pods whose users are the members."""
+    return {"driver": EFS_DRIVER, "handle": file_system_id, "mount_options": ["tls", "iam"]}

@@ -1,20 +1,14 @@
 """Accounts of teams, which the login node loads into the accounting data base."""
 
-import hashlib
-import sys
-import time
 from typing import Any, TypedDict
 
 import pulumi
 from pulumi import dynamic
 
 from components.base import Component, Options
-from infra.errors import UserError
+from components.jobs.login_script import run_script
 from infra.jobs.gcp.login_node import LoginNode
-from infra.jobs.service import LostError
 
-# The first connection may come before sshd and the guest agent of a new machine are ready.
-_ATTEMPTS, _PAUSE_S = 30, 20
 _INPUTS = ("project", "stack", "cluster", "script")
 
 
@@ -44,13 +38,6 @@ class GcpSlurmAccounts(Component):
         self.register_declared()
 
 
-class LoginScriptError(Exception):
-    """The script did not run, with the reason."""
-
-    # Pulumi prints the module before the name, which is of no use to users.
-    __module__ = "builtins"
-
-
 class LoginScriptProvider(dynamic.ResourceProvider):
     """Runs the script when the resource is created or changed; deletion leaves the accounts."""
 
@@ -75,19 +62,5 @@ class _Script(dynamic.Resource, module="trainstack", name="LoginScript"):
 
 
 def _run(props: dict[str, Any]) -> dict[str, Any]:
-    sys.tracebacklimit = 0  # Pulumi prints tracebacks of providers
-    node, lost = LoginNode(props["project"], props["stack"]), ""
-    try:
-        for _ in range(_ATTEMPTS):
-            try:
-                node.run(props["script"], what="load accounts")
-                break
-            except LostError as error:
-                lost = str(error)
-                time.sleep(_PAUSE_S)
-        else:
-            raise LoginScriptError(f"accounts were not loaded: {lost}")
-    except UserError as error:
-        text = "; ".join(f"{one.rule} {one.fix}".strip() for one in error.problems)
-        raise LoginScriptError(f"accounts were not loaded: {text}") from None
-    return {**props, "loaded": hashlib.sha256(props["script"].encode()).hexdigest()}
+    node = LoginNode(props["project"], props["stack"])
+    return {**props, "loaded": run_script(node, props["script"])}

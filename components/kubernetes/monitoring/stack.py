@@ -30,7 +30,7 @@ CHART = "kube-prometheus-stack"
 ALERT_LOG = "alert-log"
 ALERT_LOG_URL = f"http://{ALERT_LOG}.{NAMESPACE}.svc.cluster.local:{PORT}"
 """URL that writes alerts to a log, to be followed by the name of the receiver."""
-LOGIN_PROGRAM = Program("agents.waiting.grafana_login")
+LOGIN_PROGRAM = Program("agents.waiting.grafana_login", ["agents.shared.new_secret"])
 ALERT_LOG_PROGRAM = Program("agents.monitoring.alert_log", imports=["agents.shared.health"])
 _LOGIN_LIMIT_S = 120
 _DASHBOARD_LABEL = "grafana_dashboard"  # the sidecar of Grafana's chart looks for it

@@ -1,83 +1,15 @@
 """Slurm of Cluster Director as a job service: scripts of the login node, by SSH through IAP.
 
-Code and plan travel in the script, and the result in its output: nodes need no rights to buckets. Untested in
-a real project: scripts are run by a real Slurm.
+Untested in a real project: scripts are run by a real Slurm.
 """
 
-import base64
-import shlex
-from collections.abc import Iterator
-
-from infra.jobs import slurm
 from infra.jobs.gcp.login_node import LoginNode
 from infra.jobs.gcp.service import VertexService
-from infra.jobs.service import CallerIdentity, JobLogs, LostError, Moment, ServiceJob
-from infra.launchers import bundle
-from infra.launchers.runplan import RunPlan
-from infra.launchers.shell import CODE_URI
-from infra.launchers.validation import PLAN_FILE
-
-_RESULT = "result"
-"""First word of the line with folder and content of a result."""
+from infra.jobs.login_jobs import LoginJobs
 
 
-class DirectorService:
+class DirectorService(LoginJobs):
     """Jobs of the stack's cluster, by its login node. See `service.JobService`."""
 
-    unseen = 0
-
     def __init__(self, project: str, stack: str) -> None:
-        self._stack = stack
-        self._node = LoginNode(project, stack)
-        self._bucket = VertexService(project, "", stack)
-
-    def caller(self) -> CallerIdentity:
-        """The identity of the login."""
-        return self._bucket.caller()
-
-    def keep(self, uri: str, content: bytes) -> bool:
-        """Write an object unless it exists; return whether it was missing."""
-        return self._bucket.keep(uri, content)
-
-    def content(self, uri: str) -> bytes:
-        """The content of an object."""
-        return self._bucket.content(uri)
-
-    def submit(self, plan: RunPlan) -> None:
-        """Submit a job with sbatch. Raises UserError with the output of a script that fails."""
-        files = {name: self.content(f"{plan.env[CODE_URI]}{name}") for name in (bundle.NAME, PLAN_FILE)}
-        fetch = "".join(
-            f"base64 -d > $folder/{slurm.CODE}/{name} <<'TRAINSTACK'\n{_lines(found)}TRAINSTACK\n"
-            for name, found in files.items()
-        )
-        self._node.run(slurm.submission(plan, fetch), what=f"submit {plan.name}")
-
-    def job(self, name: str) -> ServiceJob | None:
-        """The job of that name by squeue and sacct, whose result is written to the bucket; None: unknown."""
-        own = f"{slurm.OWN}/{shlex.quote(name)}"
-        take = f'printf \'{_RESULT} %s %s\\n\' "$(cat {own})" "$(base64 -w0 "$result")"'
-        output = self._node.run(slurm.report(name, take), what=f"ask for {name}")
-        for line in output.splitlines():
-            words = line.split()
-            if len(words) == 3 and words[0] == _RESULT:
-                # The login node must not choose what the caller's credentials write to.
-                if not words[1].startswith(f"gs://{self._stack}-"):
-                    raise LostError(f"the login node names {words[1]} as the folder of results")
-                self.keep(f"{words[1]}/{name}/result.json", base64.b64decode(words[2]))
-        return slurm.described(name, self._stack, output)
-
-    def jobs(self, _since: Moment | None = None, *, running: bool = False) -> Iterator[ServiceJob]:  # noqa: ARG002
-        """None: an interrupted deployment submits again."""
-        yield from ()
-
-    def stop(self, name: str) -> None:
-        """Cancel a job."""
-        self._node.run(slurm.cancellation(name), what=f"cancel {name}")
-
-    def logs(self, name: str) -> JobLogs:
-        """Not supported: the log is a file of the job's folder."""
-        return slurm.logs(name)
-
-
-def _lines(content: bytes) -> str:
-    return base64.encodebytes(content).decode()
+        super().__init__(stack, LoginNode(project, stack), VertexService(project, "", stack), "gs")

@@ -25,6 +25,7 @@ from infra.stackspec.model import (
     SecretArn,
 )
 from infra.stackspec.sharing import Sharing
+from infra.stackspec.slurm.slinky import SlinkySpec
 
 Acu = Annotated[float, Field(ge=0, le=256, multiple_of=0.5)]
 """Aurora capacity units, in steps of 0.5."""
@@ -204,6 +205,9 @@ class AwsSpec(CloudModel):
 
     pcs: PcsSpec | None = None
     """AWS Parallel Computing Service. Only with the profile large-slurm."""
+
+    slinky: SlinkySpec | None = None
+    """Slurm in an EKS cluster of the stack, instead of AWS PCS. Only with the profile large-slurm."""
 
     addon_versions: dict[str, AddonVersion] = Field(default_factory=dict)
     """Versions of EKS add-ons by name, such as `{vpc-cni: v1.21.1-eksbuild.1}`, to override

@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from infra.catalog import slurm_names as names
-from infra.catalog.aws import facts, network, pools
+from infra.catalog.aws import access, facts, network, pools
 from infra.catalog.aws.pcs import name_problems, pcs, size_problems, version_problems
+from infra.catalog.clients import api_access_problems
 from infra.catalog.kubernetes.kueue import guarantee_problems
 from infra.catalog.pools import cpu_type_problems
 from infra.errors import Problem
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.rules import slinky
 from infra.stackspec.rules.parts import missing_problem
 from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
@@ -96,11 +98,23 @@ def quotas(spec: StackSpec, layout: SlurmLayout) -> Iterator[Problem]:
         )
 
 
+def home(_: StackSpec, __: SlurmLayout, cloud: AwsSpec) -> Iterator[Problem]:
+    """Slurm runs in one place: on AWS PCS, or in an EKS cluster of the stack."""
+    if cloud.pcs is None and cloud.slinky is None:
+        rule = "required key is missing"
+        fix = (
+            "Add it: image_id, the id of the machine image of all nodes; or add on.slinky, for Slurm in an "
+            "EKS cluster."
+        )
+        yield Problem("on.pcs", None, rule, fix, code="required-key-missing")
+    if cloud.pcs is not None and cloud.slinky is not None:
+        rule, fix = "a stack has one Slurm, and on.pcs is another one", "Leave out on.slinky or on.pcs."
+        yield Problem("on.slinky", None, rule, fix, code="slurm-twice")
+
+
 def on_pcs(spec: StackSpec, layout: SlurmLayout, cloud: AwsSpec) -> Iterator[Problem]:
     """Version, size and names are accepted by AWS PCS."""
     if cloud.pcs is None:
-        rule, fix = "required key is missing", "Add it: image_id, the id of the machine image of all nodes."
-        yield Problem("on.pcs", None, rule, fix, code="required-key-missing")
         return
     for name in ("idle_minutes", "max_jobs"):
         if getattr(layout, name) is None:
@@ -112,9 +126,38 @@ def on_pcs(spec: StackSpec, layout: SlurmLayout, cloud: AwsSpec) -> Iterator[Pro
     yield from name_problems("stack", "cluster", spec.name)
     for index, pool in enumerate(layout.pools):
         yield from name_problems(f"layout.pools[{index}].name", "group", pool.name)
+
+
+def reserved_names(_: StackSpec, layout: SlurmLayout, __: AwsSpec) -> Iterator[Problem]:
+    """No pool has the name of the login node."""
+    for index, pool in enumerate(layout.pools):
         if pool.name == LOGIN:
             rule, fix = "is the name of the group of the login node", "Rename the pool."
             yield Problem(f"layout.pools[{index}].name", pool.name, rule, fix, code="slurm-name-reserved")
+
+
+def in_a_cluster(spec: StackSpec, layout: SlurmLayout, cloud: AwsSpec) -> Iterator[Problem]:
+    """Pools, version and names fit slurm-operator, whose nodes are pods on nodes that always run."""
+    if cloud.slinky is None:
+        return
+    yield from slinky.problems(layout)
+    yield from access.cluster_name_problems("stack", spec.name)
+    path, version, offered = (
+        "on.slinky.kubernetes_version",
+        cloud.slinky.kubernetes_version,
+        facts.eks.versions,
+    )
+    if version not in offered:
+        rule, fix = "not a version EKS supports", f"Use one of {', '.join(offered)}."
+        yield Problem(path, version, rule, fix, code="kubernetes-version-not-offered")
+    if not cloud.admin_arns:
+        yield missing_problem("on.admin_arns", describe(AwsSpec, "admin_arns"))
+    else:
+        yield from access.admin_problems("on.admin_arns", cloud.admin_arns)
+    yield from api_access_problems("on.slinky.api_access", cloud.slinky.api_access)
+    if cloud.efa_driver == "dra":
+        rule = "pods of slurm-operator request devices, and cannot claim them"
+        yield Problem("on.efa_driver", "dra", rule, "Set device_plugin.", code="slinky-without-dra")
 
 
 def login_node(spec: StackSpec, layout: SlurmLayout, _: AwsSpec) -> Iterator[Problem]:
@@ -134,11 +177,12 @@ def offers(spec: StackSpec, layout: SlurmLayout, _: AwsSpec) -> Iterator[Problem
 
 
 def only_with_slurm(_: StackSpec, __: ClusterLayout | SmallLayout, cloud: AwsSpec) -> Iterator[Problem]:
-    """Settings of PCS are for stacks with Slurm."""
-    if cloud.pcs is not None:
-        rule, fix = "is only for the profile large-slurm", "Leave it out."
-        yield Problem("on.pcs", None, rule, fix, code="needs-slurm")
+    """Settings of PCS and of slurm-operator are for stacks with Slurm."""
+    for name in ("pcs", "slinky"):
+        if getattr(cloud, name) is not None:
+            rule, fix = "is only for the profile large-slurm", "Leave it out."
+            yield Problem(f"on.{name}", None, rule, fix, code="needs-slurm")
 
 
 RULES: tuple[Rule, ...] = (slurm_names, unsupported, team_budgets)
-AWS_RULES: tuple[AwsRule, ...] = (on_pcs, login_node, offers)
+AWS_RULES: tuple[AwsRule, ...] = (home, on_pcs, in_a_cluster, reserved_names, login_node, offers)

@@ -13,10 +13,11 @@ class LoginSpec(Model):
     """The machine on which members submit jobs, and from which the stack loads accounts."""
 
     machine: str
-    """Machine type without an accelerator, such as `m6i.xlarge`."""
+    """Machine type without an accelerator, such as `m6i.xlarge`. With `on.slinky`, that of two nodes with the
+    pods of login, controller and accounting."""
 
     disk_gib: Annotated[int, Field(ge=20, le=16384)]
-    """Encrypted root volume, in GiB."""
+    """Encrypted root volume, in GiB. Without effect for nodes of a cluster (`on.slinky`)."""
 
 
 class SlurmLayout(Model):
@@ -39,7 +40,7 @@ class SlurmLayout(Model):
 
     idle_minutes: Annotated[int, Field(ge=5, le=240)] | None
     """Minutes until an idle node above `min_nodes` is terminated; null, on Google Cloud: the service's
-    time."""
+    time; null with `on.slinky`, whose nodes always run."""
 
     max_jobs: Annotated[int, Field(ge=1)] | None
     """Maximum number of jobs that run and wait at the same time; with the nodes it decides the size of the

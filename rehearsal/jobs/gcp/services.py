@@ -23,8 +23,10 @@ from rehearsal.jobs.gcp.vertex.quotas import beyond
 from rehearsal.jobs.gcp.vertex.records import FAILED, QUEUED, CustomJob, CustomJobStore
 from rehearsal.jobs.gcp.vertex.runner import CustomJobContext, CustomJobRunner
 from rehearsal.jobs.log_store import LogStore
+from rehearsal.jobs.login_pods import LoginPods
 from rehearsal.jobs.rows import row
 from rehearsal.slurm.director import DirectorClusters
+from rehearsal.slurm.slinky import SlinkyClusters
 from rehearsal.workloads.addresses import Addresses
 
 
@@ -46,7 +48,10 @@ class GoogleServices:
         jobs = CustomJobs(state, self, self._faults)
         self._slurm = DirectorClusters(state, home)
         logins = LoginNodes(state, self._slurm)
-        apis = (CloudStorage(state), LogEntries(state, logs), jobs, NotebooksApi(state), logins)
+        # The program for kubectl is served at this port, too, whatever the cloud of its cluster.
+        self._pods = SlinkyClusters(state, home)
+        pods = LoginPods(self._pods)
+        apis = (CloudStorage(state), LogEntries(state, logs), jobs, NotebooksApi(state), logins, pods)
         try:
             self._plane = GooglePlane(state, apis, port=service_ports.port(home, "gcp"))
         except OSError as error:
@@ -80,7 +85,7 @@ class GoogleServices:
     def live(self) -> list[dict[str, Any]]:
         """Replicas of jobs, function calls, Cloud Run and nodes of Slurm, each as a row of a pod."""
         replicas = [found for runner in self._running() for found in runner.describe()]
-        for cluster, node, log in self._slurm.live():
+        for cluster, node, log in (*self._slurm.live(), *self._pods.live()):
             known = {"pod": node.name, "ready": True, "address": node.address, "log": str(log)}
             replicas.append(row("Node", cluster, node.name, "Running", **known))
         return [*replicas, *self._functions.live(), *self._services.live()]
@@ -96,6 +101,7 @@ class GoogleServices:
             runner.kill()
         self._functions.stop()
         self._slurm.stop()
+        self._pods.stop()
         self._plane.stop()
 
     # -- called by the Vertex AI API -------------------------------------------------------------------

@@ -164,7 +164,7 @@ class AwsCloud:
     def pools(self, cluster: EksCluster) -> Pools:
         """Managed node groups, and Cluster Autoscaler."""
         assert self._layout.idle_minutes is not None  # by the rules of the spec
-        groups = {pool.name: self._node_group(cluster, pool) for pool in self._layout.pools}
+        groups = self.node_groups(cluster)
         scaling = AwsAutoscaling(
             f"{self._spec.name}-autoscaling",
             {
@@ -190,6 +190,10 @@ class AwsCloud:
             ],
             ready=[scaling, *groups.values()],
         )
+
+    def node_groups(self, cluster: EksCluster) -> Mapping[str, AwsGpuPool | AwsCpuPool]:
+        """Managed node groups by pool."""
+        return {pool.name: self._node_group(cluster, pool) for pool in self._layout.pools}
 
     def _group(self, pool: PoolSpec, zone: str) -> GroupName:
         return group_of_zone(f"{self._spec.name}-{pool.name}", zone)
@@ -226,8 +230,11 @@ class AwsCloud:
         )
         return AwsGpuPool(f"{self._spec.name}-{pool.name}", args, self._on_aws)
 
-    def store(self, cluster: EksCluster) -> AwsStore:
-        """Buckets, disks, and optionally FSx for Lustre and EFS, with alarms on usage."""
+    def store(self, cluster: EksCluster, *, members_on_nodes: bool = False) -> AwsStore:
+        """Buckets, disks, and optionally FSx for Lustre and EFS, with alarms on usage.
+
+        `members_on_nodes`: pods mount all homes, and members are users of the pods.
+        """
         AwsDisks(f"{self._spec.name}-disks", {"key_arn": cluster.eks.disk_key_arn}, cluster.inside)
         store = store_on_aws(
             self._spec,
@@ -236,6 +243,7 @@ class AwsCloud:
             network=cluster.network,
             subnet_ids=cluster.subnet_ids,
             opts=self._on_aws,
+            members_on_nodes=members_on_nodes,
         )
         if storage_alarms.on_aws(self._spec):
             alarms_on_aws(self._spec, store.tiers, self._alert_topic, self._on_aws)

@@ -37,6 +37,7 @@ def store_on_aws(
     network: AwsNetwork,
     subnet_ids: Sequence[pulumi.Input[str]],
     opts: pulumi.ResourceOptions,
+    members_on_nodes: bool = False,
 ) -> AwsStore:
     """Buckets, and optionally FSx for Lustre and EFS."""
     wanted, shared = spec.data, spec.data.shared_fs
@@ -46,6 +47,8 @@ def store_on_aws(
     args["load_balancer"] = on.load_balancer is not None
     if wanted.homes:
         args["homes_mounted_by"] = eks.roles_without_rights[MOUNTING_ACCOUNT]
+        if members_on_nodes:
+            args["members_on_nodes"] = True
     if shared:
         args["lustre"] = {
             "capacity_gib": shared.capacity_gib,

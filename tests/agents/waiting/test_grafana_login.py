@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agents.shared import new_secret
 from agents.shared.api_server import ApiServer, Object
 from agents.waiting import grafana_login
 
@@ -29,8 +30,8 @@ class Server(ApiServer):
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grafana_login, "POLL_S", 0)
-    monkeypatch.setattr(grafana_login, "FORBIDDEN_S", 0.05)
+    monkeypatch.setattr(new_secret, "POLL_S", 0)
+    monkeypatch.setattr(new_secret, "FORBIDDEN_S", 0.05)
 
 
 def make(*answers: Any, limit_s: float = 5) -> tuple[bool, str, Server]:

@@ -6,21 +6,23 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.stacks.composition.composed import composed
+from infra import stackspec
+from tests.stacks.composition.composed import composed, deployed
 from tests.stacks.composition.variants import MEDIUM_AWS
 
 Path = tuple[str | int, ...]
 _PAIR = ("medium", "aws")
 # Together they install every chart.
 _VARIANTS = (None, "claimed-devices")
+_SLURM = "large-slinky-aws"
 
 
 @functools.cache
 def installed() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """The inputs of Helm releases by the chart's key: each that differs once."""
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for variant in _VARIANTS:
-        graph = composed(_PAIR, MEDIUM_AWS[variant] if variant else None)
+    graphs = [composed(_PAIR, MEDIUM_AWS[variant] if variant else None) for variant in _VARIANTS]
+    for graph in (*graphs, deployed(stackspec.load_file(_SLURM).spec)):
         for release in graph.all("Release").values():
             known = found.setdefault(release["name"], [])
             if release not in known:

@@ -27,6 +27,12 @@ _APART = {
 }
 _OF_A100 = {"layout.pools.1.machine": "p4d.24xlarge", "layout.pools.1.zones": ["us-east-1b"]}
 _PCS = {"image_id": "ami-0123456789abcdef0"}
+_IMAGE = f"ghcr.io/slinkyproject/slurm@sha256:{'a' * 64}"
+_IMAGES = dict.fromkeys(
+    ("slurmctld", "slurmdbd", "slurmrestd", "slurmd", "login", "mariadb", "shell", "python"), _IMAGE
+)
+_SLINKY = {"kubernetes_version": "1.36", "images": _IMAGES}
+_DIRECTORY = {"uri": "ldaps://ldap.example.com", "base": "dc=example"}
 _DIRECTOR = {"cluster_id": "research"}
 
 GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -98,6 +104,20 @@ AWS: dict[str, Outcome] = dict(
         *(
             (f"on.pcs.{name}", Refused("on.pcs", {**_PCS, name: value}, "on.pcs", "^Leave it out"))
             for name, value in {**_PCS, "size": "SMALL", "container": "/fsx/smoke.sqsh"}.items()
+        ),
+        *(
+            (f"on.slinky{name}", Refused("on.slinky", {**_SLINKY, **more}, "on.slinky", "^Leave it out"))
+            for name, more in {
+                "": {},
+                ".kubernetes_version": {},
+                ".api_access": {"api_access": ["10.0.0.0/8"]},
+                **{f".images.{name}": {} for name in _IMAGES},
+                ".directory": {"directory": _DIRECTORY},
+                ".directory.uri": {"directory": _DIRECTORY},
+                ".directory.base": {"directory": _DIRECTORY},
+                ".accounting_gib": {"accounting_gib": 100},
+                ".container": {"container": "/fsx/smoke.sqsh"},
+            }.items()
         ),
         _row("on", "on.account_id", "210987654321", r"^~ aws aws allowedAccountIds: .*-> .*210987654321"),
         _row(

@@ -17,7 +17,8 @@ def fields(system: "SlurmOutputs", *, rehearsed: bool) -> Iterator[tuple[str, st
         yield "partition", _partition(one)
     yield "accounts", ", ".join(system.accounts)
     yield "budget", system.budget
-    yield "prices", "without the fees of the service (controller, nodes, accounting), which are not known"
+    if not _is_a_pod(system):
+        yield "prices", "without the fees of the service (controller, nodes, accounting), which are not known"
     for place in (system.checkpoint_uri, system.dataset_uri, system.artifact_uri):
         yield "data", place
     for run in system.smoke:
@@ -31,11 +32,24 @@ def fields(system: "SlurmOutputs", *, rehearsed: bool) -> Iterator[tuple[str, st
 
 def login_command(system: "SlurmOutputs") -> str:
     """A shell command that opens a session on the login node, for a caller with rights to do so."""
+    if _is_a_pod(system):
+        _, namespace, name = system.login_group_id.split("/")
+        return (
+            f"aws eks update-kubeconfig --region {system.region} --name {system.cluster_id} && "
+            f"kubectl -n {namespace} exec -it deployment/{name} -c login -- bash"
+        )
     return _by_iap(system) if _is_an_instance(system) else _by_session_manager(system)
 
 
 def _way(system: "SlurmOutputs") -> str:
+    if _is_a_pod(system):
+        return "kubectl"
     return "Identity-Aware Proxy" if _is_an_instance(system) else "Session Manager"
+
+
+def _is_a_pod(system: "SlurmOutputs") -> bool:
+    """The login node is a pod of a cluster, by its namespace and Deployment."""
+    return system.login_group_id.startswith("kubernetes/")
 
 
 def _is_an_instance(system: "SlurmOutputs") -> bool:

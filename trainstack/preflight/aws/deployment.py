@@ -51,6 +51,8 @@ def preflight_of(
     layout, on = spec.layout, spec.on
     if not isinstance(layout, ClusterLayout | SmallLayout | SlurmLayout) or not isinstance(on, AwsSpec):
         raise unsupported(spec)
+    if on.slinky is not None:
+        raise unsupported(spec)
     try:
         deployer = login.clients() if on.assume_role else None
         own = login.clients(role=_role(spec, on.assume_role)) if on.assume_role else login.clients()

@@ -11,6 +11,7 @@ from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec, SmallLayout
 from infra.stackspec.several.derived import of_stack
 from infra.stackspec.slurm.layout import SlurmLayout
+from infra.stackspec.slurm.slinky import SYSTEM_NODES
 from trainstack.preflight.aws import job_needs
 
 _MARKETS = {"spot": "spot", "on_demand": "on_demand"}
@@ -48,20 +49,27 @@ def needs(spec: StackSpec) -> Needs:
 
 
 def _of_slurm(spec: StackSpec, layout: SlurmLayout, cloud: AwsSpec) -> Needs:
-    machine, disk = layout.login.machine, layout.login.disk_gib / _GIB_PER_TIB
-    fixed = (
-        *_network(len(layout.zones), cloud),
-        *_file_systems(spec),
-        Demand("pcs_clusters", 1, spec.name),
-        Demand("ec2_on_demand_standard", facts.vcpus(machine) or 0, "layout.login"),
-        Demand("network_interfaces", 1, "layout.login"),
-        Demand("ebs_gp3_tib", disk, "layout.login"),
-    )
+    of_home = _in_cluster(spec, layout) if cloud.slinky else _on_service(spec, layout)
+    fixed = (*_network(len(layout.zones), cloud), *_file_systems(spec), *of_home)
     now, most = [*fixed], [*fixed]
     for pool in layout.pools:
         now += _pool(pool, max(pool.min_nodes, spec.validated.get(pool.name, 0)))
         most += _pool(pool, pool.max_nodes)
     return Needs(tuple(now), tuple(most))
+
+
+def _on_service(spec: StackSpec, layout: SlurmLayout) -> Iterator[Demand]:
+    machine, disk = layout.login.machine, layout.login.disk_gib / _GIB_PER_TIB
+    yield Demand("pcs_clusters", 1, spec.name)
+    yield Demand("ec2_on_demand_standard", facts.vcpus(machine) or 0, "layout.login")
+    yield Demand("network_interfaces", 1, "layout.login")
+    yield Demand("ebs_gp3_tib", disk, "layout.login")
+
+
+def _in_cluster(spec: StackSpec, layout: SlurmLayout) -> Iterator[Demand]:
+    yield Demand("eks_clusters", 1, spec.name)
+    yield Demand("eks_node_groups", 1 + sum(len(pool.zones) for pool in layout.pools), spec.name)
+    yield from _system(layout.login.machine, SYSTEM_NODES)
 
 
 def _fixed(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec) -> Iterator[Demand]:

@@ -1,0 +1,1 @@
+"""Slurm as pods of a cluster, run by SchedMD's slurm-operator."""

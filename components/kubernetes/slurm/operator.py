@@ -1,0 +1,50 @@
+"""SchedMD's slurm-operator (Slinky), which runs Slurm's daemons as pods."""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypedDict
+
+import pulumi
+
+from components.base import Component, Options
+from components.kubernetes.charts import charts, release
+from components.kubernetes.network_policies import PlatformNetwork, Ports, controllers
+from components.ordering import after
+
+DEFINITIONS, CHART = "slurm-operator-crds", "slurm-operator"
+RESTAPI_PORT: Final = 6820
+"""Port of slurmrestd, by which the operator drains nodes (v1.1.0 restapibuilder/restapi_service.go)."""
+PORTS: Final = Ports(api_server=(9443,), metrics=(8080,), asked=(RESTAPI_PORT,))
+VALUES: Final[Mapping[str, Any]] = {
+    # Helm makes the webhook's certificate: the stack has no cert-manager.
+    "certManager": {"enabled": False},
+    "operator": {
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}
+    },
+    "webhook": {"resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}}},
+}
+
+
+class SlurmOperatorArgs(TypedDict):
+    """Arguments of `SlurmOperator`."""
+
+    control_plane: PlatformNetwork
+    """Paths by which the API server calls webhooks."""
+
+
+class SlurmOperator(Component):
+    """The operator and its kinds, in a closed namespace. Objects of these kinds come after it."""
+
+    namespace: pulumi.Output[str]
+    """Namespace of the operator; dependents come after the release."""
+
+    def __init__(self, name: str, args: SlurmOperatorArgs, opts: Options = None) -> None:
+        super().__init__(name, opts)
+        space = charts()[CHART].namespace
+        fence = controllers(f"{name}-fence", space, PORTS, args["control_plane"], self.child)
+        inside = self.child(pulumi.ResourceOptions(depends_on=fence))
+        # Templates of a chart of their own: Helm upgrades them with it, and deletes them with it.
+        defined = release(f"{name}-definitions", DEFINITIONS, {}, inside)
+        after_kinds = self.child(pulumi.ResourceOptions(depends_on=[*fence, defined]))
+        installed = release(f"{name}-operator", CHART, VALUES, after_kinds)
+        self.namespace = after(pulumi.Output.from_input(space), [installed])
+        self.register_declared()

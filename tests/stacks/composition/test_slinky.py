@@ -1,0 +1,114 @@
+"""A Slurm system in an EKS cluster: its objects, what is secret, and the policies."""
+
+import functools
+from typing import Any
+
+import pytest
+import yaml
+
+from infra import stackspec
+from infra.slurm import slinky
+from rehearsal.controlplane.binaries import files_of, kept
+from tests.components.graph import Graph
+from tests.stacks.composition import judged
+from tests.stacks.composition.composed import deployed
+
+STACK = "large-slinky-aws"
+KINDS = ("Accounting", "Controller", "LoginSet", "NodeSet", "RestApi")
+
+
+@functools.cache
+def graph() -> Graph:
+    return deployed(stackspec.load_file(STACK).spec)
+
+
+def specs(kind: str) -> dict[str, Any]:
+    return {one["metadata"]["name"]: one["spec"] for one in graph().all(kind).values()}
+
+
+# Nodes of the operator always run, without an alarm; slurmd makes cgroups in a privileged container.
+KNOWN = {"MLS-COST-03", "MLS-GPU-04", "MLS-GPU-05", "MLS-K8S-03"}
+
+
+def test_only_the_violations_that_the_documentation_names_are_left() -> None:
+    outcomes = judged.verdicts(judged.resources(graph(), "us-east-1"), STACK)
+    assert judged.reported(outcomes, "undetermined") == []
+    assert {line.split()[0] for line in judged.reported(outcomes, "fail")} == KNOWN
+
+
+def test_every_pool_is_a_node_set_on_its_own_nodes() -> None:
+    found = specs("NodeSet")
+    assert {name: spec["replicas"] for name, spec in found.items()} == {"p4d": 4, "l4": 2}
+    p4d = found["p4d"]
+    assert p4d["template"]["spec"]["nodeSelector"] == {"trainstack.dev/pool": "p4d"}
+    limits = p4d["slurmd"]["resources"]["limits"]
+    assert (limits["nvidia.com/gpu"], limits["vpc.amazonaws.com/efa"]) == ("8", "4")
+    assert "Gres=gpu:a100:8" in p4d["extraConf"].split()
+    assert p4d["partition"]["enabled"]
+
+
+def test_nothing_of_kueue_and_no_autoscaler_owns_the_nodes() -> None:
+    releases = {one["name"] for one in graph().all("Release").values()}
+    assert {"slurm-operator", "slurm-operator-crds"} <= releases
+    assert not releases & {"kueue", "cluster-autoscaler"}
+    groups = graph().all("NodeGroup")
+    sizes = {name: one["scalingConfig"]["minSize"] for name, one in groups.items() if "system" not in name}
+    assert sum(sizes.values()) == 6
+
+
+def test_the_login_pod_is_private_and_takes_keys_alone() -> None:
+    login = specs("LoginSet")["login"]
+    assert login["service"]["spec"]["type"] == "ClusterIP"
+    assert {"PermitRootLogin no", "PasswordAuthentication no"} <= set(login["extraSshdConfig"].splitlines())
+
+
+def test_keys_and_passwords_are_in_no_resource() -> None:
+    secrets = {one["metadata"]["name"]: one for one in graph().all("Secret").values() if "metadata" in one}
+    assert not {"slurm-key", "slurm-jwt", "slurm-database"} & set(secrets)
+
+
+def test_the_operator_can_drain_nodes() -> None:
+    assert list(specs("RestApi")) == ["slurm"]
+    assert all(spec["workloadDisruptionProtection"] for spec in specs("NodeSet").values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_definitions_of_the_operator_know_every_field(kind: str) -> None:
+    if not kept("slurm-operator-crds"):
+        pytest.skip("the charts of slurm-operator are not fetched: make binaries")
+    schema = _schema(kind)
+    for name, spec in specs(kind).items():
+        assert list(_unknown(spec, schema["properties"]["spec"], name)) == []
+
+
+def _schema(kind: str) -> Any:
+    (folder,) = files_of("slurm-operator-crds")
+    for path in (folder / "templates").glob("*.yaml"):
+        for body in yaml.safe_load_all(path.read_text()):
+            if body and body["spec"]["names"]["kind"] == kind:
+                return body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    raise AssertionError(kind)
+
+
+def _unknown(value: Any, schema: Any, path: str) -> Any:
+    """Paths of fields that a schema prunes, and of required ones that are absent."""
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        return
+    if isinstance(value, dict):
+        yield from (f"{path}.{key} is required" for key in set(schema.get("required", ())) - set(value))
+        known, others = schema.get("properties", {}), schema.get("additionalProperties")
+        for key, one in value.items():
+            if key in known:
+                yield from _unknown(one, known[key], f"{path}.{key}")
+            elif not others:
+                yield f"{path}.{key}"
+    elif isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from _unknown(one, schema["items"], f"{path}[{index}]")
+
+
+def test_scripts_are_where_slurm_looks_for_them() -> None:
+    (controller,) = specs("Controller").values()
+    assert f"HealthCheckProgram={slinky.SCRIPTS}/health.sh" in controller["extraConf"].splitlines()
+    mounts = {one["mountPath"] for one in specs("NodeSet")["p4d"]["slurmd"]["volumeMounts"]}
+    assert {slinky.SCRIPTS, "/home", "/fsx", "/dev/shm"} <= mounts
