@@ -208,7 +208,8 @@ def test_an_output_is_remembered_until_it_is_known_and_a_failed_one_stays() -> N
 def test_types_are_taken_apart_as_the_sdk_does() -> None:
     module: Any = _types
     theirs = untouched(_types)
-    asked = [str, pulumi.Input[str], pulumi.Output[int], list[str], str | None]
+    output: Any = pulumi.Output
+    asked = [str, output[int], list[str], str | None]
     expected = [(theirs._is_union_type(one), theirs.unwrap_type(one)) for one in asked]
     for _ in range(2):  # of the second time the answers are kept
         assert [(module._is_union_type(one), module.unwrap_type(one)) for one in asked] == expected
