@@ -14,7 +14,7 @@ from tests.stacks.composition.large import AWS, GOOGLE, Large
 
 # Objects of the manager that list its clusters or their pools. All others are the same before and after.
 LISTS = {
-    "MultiKueueConfig", "ClusterQueue", "Cohort", "ClusterRole", "Deployment", "Job",
+    "MultiKueueConfig", "ClusterQueue", "Cohort", "ClusterRole", "Deployment", "Job", "ConfigMap",
     "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy", "Budget", "RolePolicy",
 }  # fmt: skip
 
