@@ -98,8 +98,9 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     ),
     **dict.fromkeys(
         (
-            "AwsSlurmAccounts", "AwsSlurmCluster", "AwsSlurmNodes", "AwsSlurmQueue", "AwsSlurmRole",
-            "GcpSlurmAccounts", "GcpSlurmCluster", "KubernetesSlurm", "LoginPodScript", "SlurmOperator",
+            "AwsSlurmAccounts", "AwsSlurmCluster", "AwsSlurmMonitoring", "AwsSlurmNodes", "AwsSlurmQueue",
+            "AwsSlurmRole", "AwsSlurmTracking", "GcpSlurmAccounts", "GcpSlurmCluster", "KubernetesSlurm",
+            "LoginPodScript", "SlurmOperator",
         ),
         _SLURM,
     ),

@@ -48,6 +48,11 @@ class SlurmOutputs(_Record):
     checkpoint_uri: str
     dataset_uri: str
     artifact_uri: str
+    tracking_uri: str | None = None
+    """Of MLflow for clients with a login of the cloud: an ARN on AWS, an address on Google Cloud; null: none.
+    Jobs have an address on their node."""
+    dashboard: str | None = None
+    """Name of the dashboard of CloudWatch; null: none."""
     partitions: tuple[PartitionOutputs, ...]
     accounts: tuple[str, ...]
     budget: str

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from infra.catalog.aws.pcs import Level, pcs
-from infra.slurm import conf
+from infra.slurm import conf, tracking
 from infra.slurm.system import Partition, SlurmSystem
 
 _GPUS: Final = "gres/gpu"
@@ -38,6 +38,7 @@ def cluster_settings(system: SlurmSystem) -> dict[str, str]:
         rows["AccountingStorageTRES"] = _GPUS
     shares = [one.machine.memory_mib // one.machine.cpus for one in system.partitions]
     rows["DefMemPerCPU"] = str(min(shares))
+    rows["TaskProlog"] = f"{system.options.folder}/{tracking.PROLOG}"
     return _allowed("cluster", rows)
 
 

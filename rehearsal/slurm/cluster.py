@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from infra.engine.golang import SetupError
+from infra.slurm.tracking import PROLOG
 from rehearsal.slurm import packages
 from rehearsal.slurm.local_files import LocalNode, LocalPlace, local_files
 
@@ -116,6 +117,12 @@ class LocalSlurm:
             command = [*space, "--map-root-user", "bash", "-c", f"{host}; {mine}"]
         self._start(name, command)
 
+    def serve(self, name: str, command: Sequence[str], **environment: str) -> None:
+        """Run a program of the nodes, unless it runs; it ends with the cluster."""
+        process = self._processes.get(name)
+        if process is None or process.poll() is not None:
+            self._start(name, command, **environment)
+
     def kill_node(self, name: str) -> None:
         """Lose a node at once: slurmd, its steps and their processes."""
         process = self._processes.pop(name)
@@ -191,7 +198,9 @@ class LocalSlurm:
             **files,
             # Lines of its output go into the environment of tasks: commands of Slurm are found there.
             "taskprolog.sh": f'#!/bin/sh\necho "export PATH={self._root / "usr/bin"}:$PATH"\n'
-            f'echo "export SLURM_CONF={self._conf}"\n',
+            f'echo "export SLURM_CONF={self._conf}"\n'
+            # The stack's own program comes after that of this machine.
+            + (f"sh {self.folder / 'etc' / PROLOG}\n" if PROLOG in files else ""),
         }
         for name, text in files.items():
             path = self.folder / "etc" / name

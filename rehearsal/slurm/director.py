@@ -9,7 +9,7 @@ from infra.slurm.machines import NodeHardware, machine
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.slurm.local_files import LocalNode
-from rehearsal.slurm.running import RunningClusters
+from rehearsal.slurm.running import Image, RunningClusters
 from rehearsal.slurm.service_files import Queue, ServiceSystem, SlurmGroup
 
 CLUSTER: Final = "gcp:hypercomputecluster/cluster:Cluster"
@@ -30,7 +30,7 @@ class DirectorClusters:
 
     def run(self, cluster: Record, script: str) -> tuple[int, str]:
         """Exit code and output of a script on the login node. Raises SetupError without Slurm's packages."""
-        return self._clusters.run(cluster.id, lambda: self._system(cluster.id), script, {})
+        return self._clusters.run(cluster.id, lambda: self._system(cluster.id), script, Image())
 
     def stop(self) -> None:
         """End the processes of all clusters; does nothing if they have ended."""

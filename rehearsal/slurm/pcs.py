@@ -12,7 +12,7 @@ from rehearsal.aws.desired_states import CLUSTER, GROUP, QUEUE, RESOURCE, state_
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.slurm.local_files import LocalNode
-from rehearsal.slurm.running import RunningClusters
+from rehearsal.slurm.running import Image, RunningClusters
 from rehearsal.slurm.service_files import Queue, ServiceSystem, SlurmGroup
 
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -28,8 +28,8 @@ class PcsClusters:
     def run(self, login: Record, script: str, more: Mapping[str, str]) -> tuple[int, str]:
         """Exit code and output of a script on the login node. Raises SetupError without Slurm's packages."""
         cluster = str((state_of(login.inputs) or {}).get("ClusterId"))
-        programs = {"aws": _AWS.format(python=sys.executable, variables=dict(more))}
-        return self._clusters.run(cluster, lambda: self._system(cluster, login), script, programs)
+        image = Image({"aws": _AWS.format(python=sys.executable, variables=dict(more))}, more)
+        return self._clusters.run(cluster, lambda: self._system(cluster, login), script, image)
 
     def stop(self) -> None:
         """End the processes of all clusters; does nothing if they have ended."""

@@ -3,13 +3,18 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
+from infra.engine.golang import SetupError
+from infra.slurm import tracking
+from rehearsal.dataplane import folders
 from rehearsal.slurm.cluster import LocalSlurm, free_ports
 from rehearsal.slurm.cluster import environment as cluster_environment
 from rehearsal.slurm.local_files import LocalNode
@@ -57,6 +62,28 @@ def environment(home: Path, cluster: str) -> dict[str, str]:
     return {**found, "PATH": os.pathsep.join([found["PATH"], str(place / "login" / "scripts")])}
 
 
+@dataclass(frozen=True)
+class Image:
+    """Programs and identity of a machine of a cluster, besides Slurm."""
+
+    programs: Mapping[str, str] = field(default_factory=dict)
+    """Programs that this machine may lack, by name."""
+    identity: Mapping[str, str] = field(default_factory=dict)
+    """Variables with the identity of the machine, for services of its nodes."""
+
+
+def _scripts(system: SlurmDescription) -> Mapping[str, str]:
+    """Files of nodes by path, of a system whose service has some."""
+    found: Mapping[str, str] = getattr(system, "scripts", {})
+    return found
+
+
+def settings_of(system: SlurmDescription) -> dict[str, str]:
+    """Variables of the service by which jobs reach MLflow; empty without one."""
+    lines = _scripts(system).get(tracking.SETTINGS, "").splitlines()
+    return dict(line.split("=", 1) for line in lines if not line.startswith("PORT="))
+
+
 class RunningClusters:
     """Starts a cluster when its login node is first used, and follows changes of its resources.
 
@@ -67,17 +94,22 @@ class RunningClusters:
     def __init__(self, home: Path, known: Callable[[], Collection[str]]) -> None:
         self._home, self._known = home, known
         self._running: dict[str, tuple[SlurmDescription, LocalSlurm]] = {}
+        self._addresses: dict[str, str] = {}
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slurm")
 
     def run(
-        self, cluster: str, wanted: Callable[[], SlurmDescription], script: str, programs: Mapping[str, str]
+        self,
+        cluster: str,
+        wanted: Callable[[], SlurmDescription],
+        script: str,
+        image: Image | Mapping[str, str],
     ) -> tuple[int, str]:
         """Exit code and output of a script on the login node of a cluster, which is as `wanted` says.
 
-        `programs` are those of the machine image that this machine may lack. Raises SetupError without the
-        packages of Slurm.
+        Raises SetupError without the packages of Slurm.
         """
-        return self._thread.submit(self._run, cluster, wanted, script, programs).result()
+        chosen = image if isinstance(image, Image) else Image(image)
+        return self._thread.submit(self._run, cluster, wanted, script, chosen).result()
 
     def stop(self) -> None:
         """End the processes of all clusters; does nothing if they have ended."""
@@ -101,14 +133,19 @@ class RunningClusters:
         self._running = {}
 
     def _run(
-        self, cluster: str, wanted: Callable[[], SlurmDescription], script: str, programs: Mapping[str, str]
+        self, cluster: str, wanted: Callable[[], SlurmDescription], script: str, image: Image
     ) -> tuple[int, str]:
         self._forget()
-        slurm = self._current(cluster, wanted())
+        system = wanted()
+        slurm, address = self._current(cluster, system), self._address(cluster)
+        if settings := settings_of(system):
+            port = {"PORT": address.rpartition(":")[2]}
+            program = str(self._program(system))
+            slurm.serve("mlflow", [sys.executable, program], **settings, **image.identity, **port)
         folder = slurm.folder / "login"
         for name in ("bin", "shared", "state", "scripts"):
             (folder / name).mkdir(parents=True, exist_ok=True)
-        for name, text in programs.items():
+        for name, text in image.programs.items():
             (folder / "bin" / name).write_text(text, encoding="utf-8")
             (folder / "bin" / name).chmod(0o700)
         environment = {
@@ -122,6 +159,7 @@ class RunningClusters:
             **({} if Path("/dev/nvidia0").exists() else {"SMOKE_DEVICE": "cpu"}),
         }
         text = script.replace(_PORT, str(free_ports(3))) if "sbatch" in script else script
+        text = text.replace(tracking.ADDRESS, address)
         exports = "".join(f"export {key}={json.dumps(value)}\n" for key, value in environment.items())
         (folder / "script").write_text(exports + text, encoding="utf-8")
         done = slurm.run("bash", str(folder / "script"), folder=folder)
@@ -135,6 +173,23 @@ class RunningClusters:
             slurm.stop()
             shutil.rmtree(slurm.folder, ignore_errors=True)
 
+    def _program(self, system: SlurmDescription) -> Path:
+        """The program that the unit of nodes copies from its bucket."""
+        found = re.search(r"s3://([^/\s]+)/(\S+)", _scripts(system)[tracking.UNIT])
+        if found is None:
+            raise SetupError(f"{tracking.UNIT} copies no program")
+        return folders.bucket(self._home, found[1]) / found[2]
+
+    def _address(self, cluster: str) -> str:
+        """The address of MLflow on the nodes of a cluster; all share the network of this machine."""
+        if cluster not in self._addresses:
+            self._addresses[cluster] = f"http://127.0.0.1:{free_ports(5)}"
+        return self._addresses[cluster]
+
+    def _files(self, cluster: str, wanted: SlurmDescription, folder: str) -> dict[str, str]:
+        found, address = wanted.rendered(folder), self._address(cluster)
+        return {name: text.replace(tracking.ADDRESS, address) for name, text in found.items()}
+
     def _current(self, cluster: str, wanted: SlurmDescription) -> LocalSlurm:
         running = self._running.get(cluster)
         if running is not None:
@@ -142,11 +197,11 @@ class RunningClusters:
             if system == wanted:
                 return slurm
             if (system.groups, system.settings) == (wanted.groups, wanted.settings):
-                slurm.rewrite(wanted.rendered)
+                slurm.rewrite(lambda folder: self._files(cluster, wanted, folder))
                 self._running[cluster] = wanted, slurm
                 return slurm
             slurm.stop()
-        slurm = LocalSlurm(folder(self._home, cluster), wanted.rendered)
+        slurm = LocalSlurm(folder(self._home, cluster), lambda folder: self._files(cluster, wanted, folder))
         try:
             slurm.start()
         except BaseException:

@@ -108,3 +108,26 @@ def test_a_team_that_does_not_exist_is_refused(here: LocalSlurm) -> None:
     with pytest.raises(UserError) as caught:
         run("slurm", "queue", "-s", "dev-aws", "--team", "Absent")
     assert [code for code, _ in caught.value.codes] == ["team-unknown"]
+
+
+def test_a_job_of_several_partitions_borrows_and_starts_where_gpus_are_free(here: LocalSlurm) -> None:
+    whole = "--gpus-per-node=8", "-N4", "--qos=borrow", "--time=60"
+    first = _submit(here, "-p", "a100", "-A", "research", *whole)
+    here.until(lambda: here.state(first) == "R", what="all nodes of a100 are taken")
+    both = "--partition=a100,l4", "--gpus=1", "-A", "research", "--time=60"
+    # Each partition admits its own quota alone, so one with a quota is no QOS of both.
+    refused = here.run("sbatch", "--qos=research-a100", *both, "--wrap", "true")
+    assert refused.returncode != 0 and "qos" in refused.stderr.lower()
+    held = _submit(here, *both, "--qos=borrow", "--hold")
+    (waiting,) = _shown()["waiting"]
+    assert waiting["job"].startswith(held)
+    here.output("scontrol", "release", held)
+    here.until(lambda: here.state(held) == "R", what="the job runs")
+    assert here.output("squeue", "--noheader", "--jobs", held, "--format", "%P") == "l4"
+
+
+def test_a_job_without_a_partition_runs_in_the_preferred_one_with_gpus(here: LocalSlurm) -> None:
+    job = _submit(here, "--gpus=1", "-A", "research", "--time=60")
+    here.until(lambda: here.state(job) == "R", what="the job runs")
+    name = here.output("sinfo", "--noheader", "--format", "%P").split("*")[0].split()[-1]
+    assert here.output("squeue", "--noheader", "--jobs", job, "--format", "%P") == name

@@ -44,7 +44,8 @@ class SlurmJob:
     name: str
     account: str
     qos: str
-    partition: str
+    partitions: tuple[str, ...]
+    """Of a waiting job all that it names, in its order; else the one of its nodes."""
     state: str
     """Short state such as PD, R, CF (squeue(1), JOB STATE CODES)."""
     reason: str
@@ -61,6 +62,11 @@ class SlurmJob:
     billing: int
     """Thousandths of a dollar an hour, while it runs."""
     nodes: int
+
+    @property
+    def partition(self) -> str:
+        """Its partitions as a job names them."""
+        return ",".join(self.partitions)
 
     @property
     def waiting(self) -> bool:
@@ -157,8 +163,7 @@ def _job(found: Mapping[str, str]) -> SlurmJob:
         name=found["Name"],
         account=found["Account"],
         qos=found["QOS"],
-        # A waiting job may name several.
-        partition=found["Partition"].partition(",")[0],
+        partitions=tuple(found["Partition"].split(",")),
         state=found["StateCompact"],
         reason=found["Reason"],
         submitted=_moment(found["SubmitTime"]) or datetime.datetime.now(datetime.UTC),

@@ -38,13 +38,16 @@ def _turn(job: SlurmJob) -> tuple[int, float, str]:
 
 
 def _places(jobs: Iterable[SlurmJob]) -> Mapping[str, int]:
-    """Places, from 1, of jobs that wait for nodes, by priority in their partition."""
+    """Places, from 1, of jobs that wait for nodes, by priority in their partition.
+
+    A job of several stands in the line of each; its place is the best of them.
+    """
     found: dict[str, int] = {}
     counted: Counter[str] = Counter()
     for one in sorted((one for one in jobs if one.waiting), key=_turn):
         if one.priority and code_of(one) in _IN_LINE:
-            counted[one.partition] += 1
-            found[one.id] = counted[one.partition]
+            counted.update(one.partitions)
+            found[one.id] = min(counted[name] for name in one.partitions)
     return found
 
 
@@ -55,7 +58,7 @@ def _name(job: SlurmJob) -> str:
 def _running(job: SlurmJob, teams: Mapping[str, str]) -> Running:
     since = job.starts or job.submitted
     team = teams.get(job.account, job.account)
-    return Running(_name(job), team, job.gpus, (job.partition,), since, job.ends)
+    return Running(_name(job), team, job.gpus, job.partitions, since, job.ends)
 
 
 def _waiting(
@@ -82,7 +85,7 @@ def _pools(state: SlurmState) -> Iterator[Pool]:
         if one.gpus:
             parts.setdefault(one.partition, []).append(one)
     for name, nodes in sorted(parts.items()):
-        jobs = [one for one in state.jobs if one.partition == name and one.gpus]
+        jobs = [one for one in state.jobs if name in one.partitions and one.gpus]
         usable = [one for one in nodes if one.usable]
         free = [one.gpus - one.used for one in usable]
         asked = Counter(
@@ -91,7 +94,8 @@ def _pools(state: SlurmState) -> Iterator[Pool]:
         yield Pool(
             name=name,
             gpus=sum(one.gpus for one in nodes),
-            used=sum(one.gpus for one in jobs if one.holding),
+            # Of all jobs on the nodes: another partition may have the same nodes.
+            used=sum(one.used for one in nodes),
             nodes=len(usable),
             on_nodes=sum(one.gpus for one in usable),
             free_on_nodes=sum(free),

@@ -129,7 +129,8 @@ def _spent(limit: AccountLimit, most: float | None, unit: float, name: str) -> s
 
 
 def _resources(job: SlurmJob, state: SlurmState) -> Reason:
-    there = [one for one in state.nodes if one.partition == job.partition]
+    # A node that is in two of its partitions counts once.
+    there = list({one.name: one for one in state.nodes if one.partition in job.partitions}.values())
     free = [one.gpus - one.used for one in there if one.usable or one.off]
     text = f"needs {job.gpus} GPUs on {job.nodes} nodes"
     if not job.gpus:

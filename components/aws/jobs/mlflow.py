@@ -1,6 +1,6 @@
 """The MLflow App of a stack: tracking by SageMaker, without a price of its own."""
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_aws as aws
@@ -20,8 +20,8 @@ class AwsMlflowArgs(TypedDict):
     artifact_bucket_arn: pulumi.Input[str]
     kms_key_arn: pulumi.Input[str]
     """The key of the bucket."""
-    domain_id: pulumi.Input[str]
-    """The domain whose members see it by default."""
+    domain_id: NotRequired[pulumi.Input[str]]
+    """The domain whose members see it by default. Default: none."""
 
 
 class AwsMlflow(Component):
@@ -51,7 +51,7 @@ class AwsMlflow(Component):
             artifact_store_uri=pulumi.Output.concat("s3://", args["artifact_bucket"], "/", MLFLOW),
             role_arn=role.arn,
             account_default_status="DISABLED",
-            default_domain_id_lists=[args["domain_id"]],
+            default_domain_id_lists=[args["domain_id"]] if "domain_id" in args else None,
             model_registration_mode="AutoModelRegistrationDisabled",
             opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
         )

@@ -3,8 +3,10 @@
 import base64
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
+
+from infra.slurm import tracking
 
 FOLDER: Final = "/opt/trainstack/slurm"
 """Folder of prolog.sh, epilog.sh and health.sh on every node."""
@@ -13,21 +15,32 @@ FAST: Final = "/fsx"
 _METADATA: Final = "169.254.169.254"
 
 
-def user_data(scripts: Mapping[str, str], *, homes: str | None, lustre: tuple[str, str] | None) -> str:
+MOST_BYTES: Final = 16 * 1024
+"""Of user data before its encoding (EC2 User Guide, "Run commands at launch")."""
+
+
+def user_data(
+    files: Mapping[str, str],
+    *,
+    homes: str | None,
+    lustre: tuple[str, str] | None,
+    commands: Sequence[str] = (),
+) -> str:
     """MIME text for cloud-init, as the service requires (User Guide, working-with_ec2-user-data).
 
-    `scripts` are files of `FOLDER` by name; `homes` is the id of an EFS file system, `lustre` DNS name and
-    mount name of an FSx file system.
+    `files` are texts by path, scripts end in `.sh`; `homes` is the id of an EFS file system, `lustre` DNS
+    name and mount name of an FSx file system; `commands` run last. Raises ValueError for
+    a text that no instance takes.
     """
     config = {
         "write_files": [
-            {"path": f"{FOLDER}/{name}", "permissions": "0755", "content": text}
-            for name, text in scripts.items()
+            {"path": path, "permissions": "0755" if path.endswith(".sh") else "0644", "content": text}
+            for path, text in files.items()
         ],
-        "runcmd": [*_commands(homes, lustre)],
+        "runcmd": [*_commands(homes, lustre), *commands],
     }
     mark = "==trainstack=="
-    return "\n".join(
+    text = "\n".join(
         [
             "MIME-Version: 1.0",
             f'Content-Type: multipart/mixed; boundary="{mark}"',
@@ -43,6 +56,9 @@ def user_data(scripts: Mapping[str, str], *, homes: str | None, lustre: tuple[st
             "",
         ]
     )
+    if len(text.encode()) > MOST_BYTES:
+        raise ValueError(f"user data has {len(text.encode())} bytes, and at most {MOST_BYTES} are allowed")
+    return text
 
 
 def encoded(text: str) -> str:
@@ -55,6 +71,10 @@ def _commands(homes: str | None, lustre: tuple[str, str] | None) -> list[str]:
     only_root = f"OUTPUT -d {_METADATA} -m owner ! --uid-owner 0 -j REJECT"
     found = ["useradd --system --uid 61000 --create-home trainstack || true"]
     found += [f"iptables -C {only_root} 2>/dev/null || iptables -I {only_root}"]
+    found += tracking.add_user()
+    # The program that sends requests of jobs to MLflow; its own process alone has this user.
+    admitted = f"OUTPUT -d {_METADATA} -m owner --uid-owner {tracking.USER} -j ACCEPT"
+    found += [f"iptables -C {admitted} 2>/dev/null || iptables -I {admitted}"]
     # Its home is on the shared file system once that is mounted.
     home = f"mkdir -p {HOME}/trainstack && chown trainstack: {HOME}/trainstack"
     if homes is not None:
@@ -64,4 +84,4 @@ def _commands(homes: str | None, lustre: tuple[str, str] | None) -> list[str]:
         name, mount = lustre
         fstab = shlex.quote(f"{name}@tcp:/{mount} {FAST} lustre _netdev,relatime,flock 0 0")
         found += [f"mkdir -p {FAST}", f"echo {fstab} >> /etc/fstab", f"mount {FAST}"]
-    return found
+    return [*found, *tracking.start()]

@@ -64,6 +64,7 @@ def _fees(layout: SlurmLayout, cloud: AwsSpec) -> Iterator[CostItem]:
 
 
 def _uses() -> Iterator[UsageCost]:
+    """Costs by usage. The MLflow App has no price of its own, as in stacks without a cluster."""
     for name in (
         *("NAT and endpoint traffic", "logs", "bucket contents", "home directories", "storage of accounting"),
         *("traffic of Lustre to other zones", "requests", "backups", "data transfer", "taxes and discounts"),

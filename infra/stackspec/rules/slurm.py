@@ -43,7 +43,12 @@ def slurm_names(spec: StackSpec, layout: SlurmLayout) -> Iterator[Problem]:
 def unsupported(spec: StackSpec, layout: SlurmLayout) -> Iterator[Problem]:
     """No settings that only Kubernetes or its queues have."""
     given: dict[str, tuple[object, str]] = {
-        "tracking": (spec.tracking, "Leave it out, and set MLFLOW_TRACKING_URI in the jobs."),
+        "tracking": (
+            spec.tracking,
+            "Leave it out: the cloud runs MLflow."
+            if spec.on.managed_tracking
+            else "Leave it out, and set MLFLOW_TRACKING_URI in the jobs.",
+        ),
         "smoke.schedule": (spec.smoke.schedule, "Set null, and submit the rendered script with scrontab."),
         "smoke.drain": (spec.smoke.drain, "Set false: the gate waits in the queue."),
         "budget.over_budget": (

@@ -30,7 +30,7 @@ TYPE = "aws:sagemaker/mlflowApp:MlflowApp"
 _ARN = re.compile(r"arn:aws:sagemaker:[a-z0-9-]+:\d{12}:mlflow-app/[A-Za-z0-9-]+")
 SERVICE = "sagemaker.amazonaws.com"
 _PORT = 5000
-_PATIENCE_S, _TICK_S = 120.0, 0.2
+_PATIENCE_S, _TICK_S = 400.0, 0.2
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from rehearsal.dataplane.aws.http import JsonService, Operation, Request, Servic
 from rehearsal.dataplane.aws.iam_policies import AccessCheck
 from rehearsal.dataplane.aws.identity import Identities
 from rehearsal.dataplane.aws.server import CREDENTIALS_PATH
+from rehearsal.service_ports import MLFLOW
 from rehearsal.slurm.pcs import PcsClusters
 
 _SHELL: Final = "AWS-RunShellScript"
@@ -128,6 +129,7 @@ class SystemsManager(JsonService):
             "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(token),
             "AWS_ENDPOINT_URL_S3": self._url,
             "AWS_REGION": request.region,
+            MLFLOW: self._url,
         }
 
 

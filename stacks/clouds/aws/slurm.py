@@ -11,6 +11,7 @@ from components.aws.slurm.accounts import AwsSlurmAccounts
 from components.aws.slurm.cluster import AwsSlurmCluster
 from components.aws.slurm.nodes import AwsSlurmNodes, AwsSlurmNodesArgs, AwsSlurmQueue
 from components.aws.slurm.role import AwsSlurmRole
+from components.aws.slurm.tracking import AwsSlurmTracking
 from components.aws.slurm.user_data import FOLDER, user_data
 from components.aws.storage.tiers import AwsStorage
 from components.jobs.gate import JobGate
@@ -19,7 +20,7 @@ from infra.catalog.aws.pcs import pcs as catalog
 from infra.catalog.slurm_names import BORROW, VALIDATION
 from infra.launchers.runplan import RunPlan
 from infra.naming import LOGIN_TAG, TAG_PREFIX, lasting_tags
-from infra.slurm import accounts, pcs
+from infra.slurm import accounts, monitoring, pcs, tracking
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import PoolSpec
@@ -29,12 +30,12 @@ from infra.stackspec.rules.slurm import LOGIN
 from infra.stackspec.slurm.layout import SlurmLayout
 from stacks.clouds.aws.options import on_aws
 from stacks.clouds.aws.pools import machine_pool
+from stacks.clouds.aws.slurm_services import CODE, monitored, tracked
 from stacks.clouds.aws.storage import storage_args, uri
 from stacks.clouds.tags import owners_tags
 from stacks.providers import aws_provider
 from stacks.validation import RESULTS, smoke_plan
 
-_CODE = "slurm/code"
 _SCRIPTS = ("prolog.sh", "epilog.sh", "health.sh")
 
 
@@ -58,18 +59,21 @@ class AwsSlurm:
         subnets = [network.private_subnet_id_by_zone[zone] for zone in layout.zones]
         role, storage = self._data(network, subnets)
         cluster = self._cluster(network, subnets[0])
-        start = self._start(storage)
+        runs = tracked(spec, role, storage, self._opts)
+        dashboard = monitored(spec, self._system, role, storage, self._opts)
         common: dict[str, Any] = {
             "cluster_id": cluster.cluster_id,
             "image_id": self._pcs.image_id,
             "security_group_id": network.efa_security_group_id,
             "profile_arn": role.profile_arn,
-            "user_data": start,
+            "user_data": self._start(storage, runs),
         }
         if self._on.disk_key_arn is not None:
             common["disk_key_arn"] = self._on.disk_key_arn
         groups = {pool.name: self._nodes(pool, network, common) for pool in layout.pools}
-        login = self._login(subnets, common)
+        figures = monitoring.files(self._system, spec.region)
+        reports = self._start(storage, runs, figures, monitoring.start())
+        login = self._login(subnets, {**common, "user_data": reports})
         loaded = self._accounts(login, groups)
         queues = [
             AwsSlurmQueue(
@@ -94,6 +98,8 @@ class AwsSlurm:
             "checkpoint_uri": uri(storage.checkpoint_bucket),
             "dataset_uri": uri(storage.dataset_bucket),
             "artifact_uri": uri(storage.artifact_bucket),
+            "tracking_uri": runs.arn,
+            "dashboard": dashboard,
             "partitions": [self._partition(pool, groups[pool.name]) for pool in layout.pools],
             "accounts": [one.name for one in self._system.accounts],
             "budget": self._budget(),
@@ -140,7 +146,7 @@ class AwsSlurm:
         role.grant(
             {
                 "code_bucket_arn": storage.artifact_bucket_arn,
-                "code": _CODE,
+                "code": CODE,
                 "results_bucket_arn": storage.checkpoint_bucket_arn,
                 "results": RESULTS.strip("/"),
                 "kms_key_arn": storage.kms_key_arn,
@@ -168,17 +174,25 @@ class AwsSlurm:
             self._opts,
         )
 
-    def _start(self, storage: AwsStorage) -> pulumi.Output[str]:
-        """User data of all nodes."""
-        scripts = {name: self._files[name] for name in _SCRIPTS}
+    def _start(
+        self,
+        storage: AwsStorage,
+        runs: AwsSlurmTracking,
+        files: Mapping[str, str] | None = None,
+        commands: Sequence[str] = (),
+    ) -> pulumi.Output[str]:
+        """User data of nodes; `files` and `commands` are those of the login node alone."""
+        scripts = {f"{FOLDER}/{name}": self._files[name] for name in _SCRIPTS}
         lustre, homes = storage.lustre, storage.homes
         return pulumi.Output.all(
+            runs=runs.files,
             homes=homes.file_system_id if homes else None,
             dns=lustre.dns_name if lustre else None,
             mount=lustre.mount_name if lustre else None,
         ).apply(
             lambda known: user_data(
-                scripts,
+                {**scripts, **known["runs"], **(files or {})},
+                commands=commands,
                 homes=known["homes"],
                 lustre=(known["dns"], known["mount"]) if known["dns"] else None,
             )
@@ -278,7 +292,7 @@ class AwsSlurm:
                     memory_gib=node.memory_mib // 1024,
                     timeout_s=spec.smoke.timeout_s,
                 ),
-                "environment": {},
+                "environment": {"MLFLOW_TRACKING_URI": tracking.ADDRESS},
                 "place": {
                     "partition": pool.name,
                     "account": VALIDATION,
@@ -286,7 +300,7 @@ class AwsSlurm:
                     "image_file": self._pcs.container,
                 },
                 "plan": smoke_plan(spec, machine, nodes, shared=False),
-                "code_uri": uri(storage.artifact_bucket, f"/{_CODE}"),
+                "code_uri": uri(storage.artifact_bucket, f"/{CODE}"),
                 "results_uri": uri(storage.checkpoint_bucket, RESULTS),
                 "accept": spec.smoke.accept,
                 "start_within_s": spec.smoke.queue_timeout_s,

@@ -16,6 +16,7 @@ def test_settings_are_those_of_slurm_conf() -> None:
     chosen = pcs.cluster_settings(SYSTEM)
     assert chosen.pop("AccountingStorageTRES") == "gres/gpu"
     assert chosen.pop("DefMemPerCPU") == "3891"
+    assert chosen.pop("TaskProlog") == "/opt/trainstack/slurm/task-prolog.sh"
     assert chosen["PreemptType"] == "preempt/qos" and chosen["Prolog"] == "/opt/trainstack/slurm/prolog.sh"
     assert [f"{key}={value}" for key, value in chosen.items() if f"\n{key}={value}\n" not in text] == []
 

@@ -1,14 +1,17 @@
 """A Slurm system on AWS: policies on its nodes, and a customer's key for their disks."""
 
+import base64
 import functools
 import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agents.slurm import metrics
 from policies.resource import Resource
 from tests.stacks.composition import judged
 from tests.stacks.composition.composed import composed, stack_spec
@@ -92,3 +95,54 @@ def test_permissions_are_simulated_with_names_that_the_stack_gives() -> None:
         words = [word for word in re.split("[:/]", arn) if word.startswith("dev-")]
         own = arn.startswith(("arn:aws:ssm:", "arn:aws:logs:", "arn:aws:pcs:", "arn:aws:iam:"))
         assert not own or set(words) - {"dev-cluster-node-role-0000000"} <= given, arn
+
+
+def _named(kind: str) -> dict[str, Any]:
+    return dict(composed(PAIR).all(kind))
+
+
+def _statements(name: str) -> list[dict[str, Any]]:
+    (found,) = (one for key, one in _named("iam/rolePolicy:RolePolicy").items() if key.endswith(name))
+    statements: list[dict[str, Any]] = json.loads(found["policy"])["Statement"]
+    return statements
+
+
+def test_nodes_call_mlflow_and_write_files_of_runs_alone() -> None:
+    found = _statements("-runs")
+    assert {action for one in found for action in one["Action"]} == {
+        "sagemaker:CallMlflowAppApi", "s3:GetObject", "s3:PutObject", "s3:ListBucket",
+    }  # fmt: skip
+    objects = [arn for one in found if "s3:PutObject" in one["Action"] for arn in one["Resource"]]
+    assert all(arn.endswith("/mlflow/*") for arn in objects)
+    (app,) = _named("sagemaker/mlflowApp:MlflowApp").values()
+    assert app["accountDefaultStatus"] == "DISABLED"
+
+
+def test_nodes_publish_figures_of_this_stack_alone() -> None:
+    (found,) = _statements("-figures")
+    assert found["Action"] == ["cloudwatch:PutMetricData"]
+    assert found["Condition"] == {"StringEquals": {"cloudwatch:namespace": "trainstack/slurm/dev"}}
+
+
+def test_alarms_are_on_metrics_that_the_login_node_publishes() -> None:
+    program = Path(metrics.__file__).read_text()
+    alarms = [
+        one for one in _named("cloudwatch/metricAlarm:MetricAlarm").values() if "slurm" in one["namespace"]
+    ]
+    assert {one["namespace"] for one in alarms} == {"trainstack/slurm/dev"}
+    names = {one["metricName"] for one in alarms}
+    assert names >= {"ControllerUp", "NodesDown", "LongestWaitMinutes", "GpusIdle", "BudgetUsedPercent"}
+    assert [one for one in names if f'"{one}"' not in program] == []
+    (board,) = _named("cloudwatch/dashboard:Dashboard").values()
+    shown = [
+        row[1]
+        for one in json.loads(board["dashboardBody"])["widgets"]
+        for row in one["properties"]["metrics"]
+    ]
+    assert [one for one in shown if f'"{one}"' not in program] == []
+
+
+def test_the_login_node_alone_publishes() -> None:
+    texts = {key: base64.b64decode(one["userData"]).decode() for key, one in _named(TEMPLATE[4:]).items()}
+    assert [key for key, text in texts.items() if "metrics.py" in text] == ["dev-login-nodes"]
+    assert all("trainstack-mlflow.service" in text for text in texts.values())

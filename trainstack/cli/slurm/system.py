@@ -21,6 +21,11 @@ def fields(system: "SlurmOutputs", *, rehearsed: bool) -> Iterator[tuple[str, st
         yield "prices", "without the fees of the service (controller, nodes, accounting), which are not known"
     for place in (system.checkpoint_uri, system.dataset_uri, system.artifact_uri):
         yield "data", place
+    if system.tracking_uri:
+        yield "MLflow", f"{system.tracking_uri}; jobs have MLFLOW_TRACKING_URI"
+        yield "", _mlflow_pages(system)
+    if system.dashboard:
+        yield "dashboard", f"{system.dashboard} in CloudWatch, {system.region}"
     for run in system.smoke:
         yield "results", run.result_uri
     yield "login node", f"{system.login_group_id}, reached by {_way(system)} alone"
@@ -28,6 +33,12 @@ def fields(system: "SlurmOutputs", *, rehearsed: bool) -> Iterator[tuple[str, st
         yield "", "a rehearsal has no machine to open; its commands run where the emulated service runs"
     else:
         yield "open it", login_command(system)
+
+
+def _mlflow_pages(system: "SlurmOutputs") -> str:
+    return (
+        f"aws sagemaker create-presigned-mlflow-app-url --region {system.region} --arn {system.tracking_uri}"
+    )
 
 
 def login_command(system: "SlurmOutputs") -> str:

@@ -31,10 +31,11 @@ _LINKED = ":role/aws-service-role/"
 _OF_CLUSTERS = ("aws:autoscaling/", "aws:eks/", "aws:rds/", "aws:secretsmanager/")
 _OF_MACHINES = ("aws:ec2/launchTemplate:", "aws:ec2/placementGroup:")
 _OF_SLURM = (
-    "aws:cloudcontrol/", "aws:cloudwatch/logDelivery", "aws:iam/instanceProfile:", "aws:ssm/",
-    "trainstack:SlurmGate",
+    "aws:cloudcontrol/", "aws:cloudwatch/dashboard:", "aws:cloudwatch/logDelivery",
+    "aws:iam/instanceProfile:", "aws:s3/bucketObjectv2:", "aws:ssm/", "trainstack:SlurmGate",
 )  # fmt: skip
-_NOT_OF_SLURM = ("aws:cloudwatch/metricAlarm:", "aws:efs/accessPoint:", "aws:sns/")
+_NOT_OF_SLURM = ("aws:efs/accessPoint:", "aws:sns/topicPolicy:")
+_MLFLOW = "aws:sagemaker/mlflowApp:"
 _OF_JOBS = ("aws:cloudwatch/event", "aws:iam/policy:", "aws:lambda/", "aws:sagemaker/")
 
 
@@ -175,8 +176,8 @@ def rows(spec: StackSpec) -> Mapping[str, Permission]:
         "aws:scheduler/": not repeats,
         "trainstack:JobGate": not (jobs and spec.smoke.enabled),
         "trainstack:SlurmGate": not spec.smoke.enabled,
-        # Alarms on storage, or on scheduled validations.
-        "aws:cloudwatch/metricAlarm:": not (repeats if jobs else storage_alarms.on_aws(spec)),
+        # Alarms on storage, on scheduled validations, or on a Slurm system.
+        "aws:cloudwatch/metricAlarm:": not (slurm or (repeats if jobs else storage_alarms.on_aws(spec))),
     }
     for prefixes, none in (
         (_OF_CLUSTERS, jobs or slurm),
@@ -187,7 +188,11 @@ def rows(spec: StackSpec) -> Mapping[str, Permission]:
     ):
         absent |= dict.fromkeys(prefixes, True) if none else {}
     left_out = tuple(prefix for prefix, none in absent.items() if none)
-    return {token: row for token, row in facts.permissions.items() if not token.startswith(left_out)}
+    return {
+        token: row
+        for token, row in facts.permissions.items()
+        if not token.startswith(left_out) or (slurm and token.startswith(_MLFLOW))
+    }
 
 
 def _on(spec: StackSpec) -> AwsSpec:

@@ -1,0 +1,1 @@
+"""Programs of nodes and of the login node of a Slurm system; standard library only."""
