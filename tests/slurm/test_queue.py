@@ -110,20 +110,11 @@ def test_a_team_that_does_not_exist_is_refused(here: LocalSlurm) -> None:
     assert [code for code, _ in caught.value.codes] == ["team-unknown"]
 
 
-def test_a_job_of_several_partitions_borrows_and_starts_where_gpus_are_free(here: LocalSlurm) -> None:
-    whole = "--gpus-per-node=8", "-N4", "--qos=borrow", "--time=60"
-    first = _submit(here, "-p", "a100", "-A", "research", *whole)
-    here.until(lambda: here.state(first) == "R", what="all nodes of a100 are taken")
+def test_a_member_cannot_name_several_partitions(here: LocalSlurm) -> None:
+    """Associations of add-user.sh have a partition, by which its QOS is the default."""
     both = "--partition=a100,l4", "--gpus=1", "-A", "research", "--time=60"
-    # Each partition admits its own quota alone, so one with a quota is no QOS of both.
     refused = here.run("sbatch", "--qos=research-a100", *both, "--wrap", "true")
-    assert refused.returncode != 0 and "qos" in refused.stderr.lower()
-    held = _submit(here, *both, "--qos=borrow", "--hold")
-    (waiting,) = _shown()["waiting"]
-    assert waiting["job"].startswith(held)
-    here.output("scontrol", "release", held)
-    here.until(lambda: here.state(held) == "R", what="the job runs")
-    assert here.output("squeue", "--noheader", "--jobs", held, "--format", "%P") == "l4"
+    assert refused.returncode != 0 and "partition is set in the association" in refused.stderr
 
 
 def test_a_job_without_a_partition_runs_in_the_preferred_one_with_gpus(here: LocalSlurm) -> None:
