@@ -8,8 +8,8 @@ from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout, SmallLayout
 from infra.stackspec.several.derived import ClusterMember
+from infra.stackspec.slinky import SlinkySpec
 from infra.stackspec.slurm.layout import SlurmLayout
-from infra.stackspec.slurm.slinky import SlinkySpec
 from infra.stackspec.supported import pairs
 
 

@@ -21,7 +21,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, ClassVar, cast
 
 from agents.mlflow_server import guard
-from agents.slurm.mlflow_app import AppUpstream
+from agents.slurm.aws.mlflow_app import AppUpstream
 from agents.slurm.upstream import Reply, Upstream
 
 log = logging.getLogger("trainstack.mlflow")

@@ -14,7 +14,7 @@ from infra import places
 from infra.errors import Problem, UserError, did_you_mean
 from infra.naming import cluster_stack
 from infra.stackspec import layers, merge
-from infra.stackspec.clusters.large import LargeLayout
+from infra.stackspec.clusters.large import clusters_of
 from infra.stackspec.document import Branch, Leaf, Node, Origin, node, read
 from infra.stackspec.problems import booleans_for_numbers, from_validation, placed, steps_of
 from infra.stackspec.rules import broken_rules
@@ -94,9 +94,9 @@ def require_file(stack: str, folder: Path = CONFIG) -> None:
 
 def members_left(spec: StackSpec, folder: Path = CONFIG) -> list[str]:
     """Stacks whose files name a cluster of this large stack that it has not; of any other stack none."""
-    if not isinstance(spec.layout, LargeLayout):
-        return []
-    names, found = {one.name for one in spec.layout.clusters}, []
+    names, found = {one.name for one in clusters_of(spec.layout)}, list[str]()
+    if not names:
+        return found
     for stack in stacks(folder):
         with contextlib.suppress(UserError):  # files of other stacks may be wrong
             given = {name: merge.values(one) for name, one in _file(stack, folder)[0].items()}
@@ -247,10 +247,9 @@ def _of_cluster(stack: str, nodes: Mapping[str, Node], source: str, folder: Path
     if OF in settings or CLUSTER in settings:
         raise UserError([_not_large(of, f"it is itself a cluster, by {large_file}")])
     whole = _typed(of, settings, large_file, folder)
-    layout = whole.spec.layout
-    if not isinstance(layout, LargeLayout):
+    names = [one.name for one in clusters_of(whole.spec.layout)]
+    if not names:
         raise UserError([_not_large(of, f"its profile is {whole.spec.profile}")])
-    names = [one.name for one in layout.clusters]
     if cluster not in names:
         fix = did_you_mean(cluster, names, f"Clusters of {of} are {', '.join(names)}.")
         path, rule = f"{NAMESPACE}:{CLUSTER}", f"{of} has no such cluster"

@@ -300,6 +300,12 @@ class CloudModel(Model):
     """The cloud's service for Slurm enforces limits of accounts."""
     managed_tracking: ClassVar[bool] = False
     """The cloud runs the tracking server of a stack without a cluster."""
+    place_field: ClassVar[str] = ""
+    """Field with the account or project that a stack is in; empty: there is none."""
+    payer_field: ClassVar[str] = ""
+    """Field with what a budget counts: all that is paid by one account."""
+    login_field: ClassVar[str] = ""
+    """Field with the login that another place needs; empty: one login reaches all."""
 
 
 def demanded(part: T | None) -> T:

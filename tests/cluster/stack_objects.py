@@ -6,11 +6,12 @@ from typing import Any
 
 from components.kubernetes.charts import charts
 from infra.stackspec.layouts import ClusterLayout
+from infra.stackspec.load import load_file
 from rehearsal.controlplane import binaries, helm
 from rehearsal.controlplane.api import Object
 from tests.cluster.manifests import manifests
-from tests.components.charts.installed import installed
-from tests.stacks.composition.composed import composed, stack_spec
+from tests.components.charts.installed import SLURM, installed
+from tests.stacks.composition.composed import composed, deployed, stack_spec
 
 PAIR = ("medium", "aws")
 
@@ -44,8 +45,9 @@ def of_charts() -> Mapping[str, list[Object]]:
 
 @functools.cache
 def of_program() -> list[Object]:
-    """The objects that the program makes itself."""
-    return manifests(composed(PAIR))
+    """The objects that the programs of a stack with Kueue and of one with Slurm make themselves."""
+    made = manifests(composed(PAIR))
+    return [*made, *(one for one in manifests(deployed(load_file(SLURM).spec)) if one not in made)]
 
 
 def pods(objects: list[Object]) -> Iterator[tuple[Object, Object]]:
@@ -55,7 +57,15 @@ def pods(objects: list[Object]) -> Iterator[tuple[Object, Object]]:
             metadata = {key: template.get("metadata", {}).get(key, {}) for key in ("labels", "annotations")}
             where = {"namespace": body["metadata"]["namespace"], "generateName": "pod-"}
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {**metadata, **where}}
-            yield body, {**pod, "spec": template["spec"]}
+            claimed = [
+                {
+                    "name": one["metadata"]["name"],
+                    "persistentVolumeClaim": {"claimName": one["metadata"]["name"]},
+                }
+                for one in body["spec"].get("volumeClaimTemplates", [])
+            ]
+            volumes = [*template["spec"].get("volumes", []), *claimed]
+            yield body, {**pod, "spec": {**template["spec"], "volumes": volumes}}
 
 
 def _templates(body: Object) -> list[Object]:

@@ -103,15 +103,12 @@ def preflight(
 
 def _clusters(spec: "StackSpec") -> list["StackSpec"]:
     """The specs of the clusters of a large stack, else none."""
-    from infra.stackspec.layouts import LargeLayout  # noqa: PLC0415
-    from infra.stackspec.several.derived import workers  # noqa: PLC0415
-
-    if not isinstance(spec.layout, LargeLayout):
-        return []
+    from infra.stackspec.clusters.large import clusters_of  # noqa: PLC0415 - help needs none of them
+    from infra.stackspec.several.derived import worker  # noqa: PLC0415
     from trainstack.cli.operations.several import stacks_of  # noqa: PLC0415
 
     stacks_of(spec)  # each needs its file
-    return list(workers(spec, spec.layout).values())
+    return [worker(spec, one.name) for one in clusters_of(spec.layout)]
 
 
 def _print(answers: Sequence["Answer"], skipped: Sequence[str]) -> None:

@@ -20,8 +20,8 @@ _MODULES: Final = (
     _MAIN,
     "agents.mlflow_server.bodies",
     "agents.mlflow_server.guard",
-    "agents.slurm.aws_requests",
-    "agents.slurm.mlflow_app",
+    "agents.slurm.aws.requests",
+    "agents.slurm.aws.mlflow_app",
     "agents.slurm.upstream",
 )
 

@@ -11,7 +11,6 @@ from typing import Any, Final, NotRequired, TypedDict
 from components.kubernetes.accelerators import POOL_LABEL, TOLERATIONS
 from components.kubernetes.offers import NodeOffer, devices
 from components.kubernetes.queueing.quotas import GPU
-from infra.slurm.slinky import SCRIPTS
 
 API: Final = "slinky.slurm.net/v1beta1"
 NAMESPACE, NAME, LOGIN = "slurm", "slurm", "login"
@@ -72,6 +71,8 @@ class SystemArgs(TypedDict):
     images: ImagesArgs
     extra_conf: str
     """End of slurm.conf."""
+    scripts: str
+    """Folder of health.sh on every node, as slurm.conf names it."""
     partitions: Sequence[PartitionArgs]
     mounts: Sequence[MountArgs]
     accounting_gib: int
@@ -171,7 +172,7 @@ def _nodeset(args: SystemArgs, one: PartitionArgs) -> dict[str, Any]:
     whole = {"cpu": str(offer["cpu"]), "memory": f"{offer['memory_gib']}Gi"}
     gpus = {GPU: str(offer["gpus"])} if offer["gpus"] else {}
     taken = {**whole, **gpus, **devices(offer.get("fabric"))}
-    mounts += [{"name": "checks", "mountPath": SCRIPTS}, {"name": "shm", "mountPath": "/dev/shm"}]  # noqa: S108
+    mounts += [{"name": "checks", "mountPath": args["scripts"]}, {"name": "shm", "mountPath": "/dev/shm"}]  # noqa: S108
     volumes += [
         {"name": "checks", "configMap": {"name": CHECKS, "defaultMode": 0o755}},
         # Half of the memory, as in runs of this product: NCCL and data loaders need more than 64 MiB.

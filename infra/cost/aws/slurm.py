@@ -13,8 +13,8 @@ from infra.cost.model import HOURS_PER_MONTH, CostEstimate, CostItem, UsageCost
 from infra.cost.tariff import Tariff, always
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.model import demanded
+from infra.stackspec.slinky import SYSTEM_NODES, SlinkySpec
 from infra.stackspec.slurm.layout import SlurmLayout
-from infra.stackspec.slurm.slinky import SYSTEM_NODES, SlinkySpec
 from infra.stackspec.stack import StackSpec
 
 _KEYS: Final = 3

@@ -25,7 +25,7 @@ from infra.stackspec.model import (
     SecretArn,
 )
 from infra.stackspec.sharing import Sharing
-from infra.stackspec.slurm.slinky import SlinkySpec
+from infra.stackspec.slinky import SlinkySpec
 
 Acu = Annotated[float, Field(ge=0, le=256, multiple_of=0.5)]
 """Aurora capacity units, in steps of 0.5."""
@@ -154,6 +154,9 @@ class AwsSpec(CloudModel):
         "disk_key_arn",
         "pools",
     )
+    place_field: ClassVar = "account_id"
+    payer_field: ClassVar = "account_id"
+    login_field: ClassVar = "assume_role"
     person: ClassVar = re.compile("arn:")
     private_registry: ClassVar = re.compile(r"\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com/")
     managed_tracking: ClassVar = True

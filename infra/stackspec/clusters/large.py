@@ -98,3 +98,8 @@ class LargeLayout(KubernetesLayout):
     def validated(self, _: object) -> list[str]:
         """None: each cluster validates its pools."""
         return []
+
+
+def clusters_of(layout: object) -> tuple[ClusterSpec, ...]:
+    """The clusters of a large stack; of any other layout none."""
+    return layout.clusters if isinstance(layout, LargeLayout) else ()

@@ -135,6 +135,8 @@ class GcpSpec(CloudModel):
     )
 
     never_in_clusters: ClassVar = ("login",)
+    place_field: ClassVar = "project"
+    payer_field: ClassVar = "billing_account"
     person: ClassVar = re.compile("(?!arn:)")
     private_registry: ClassVar = re.compile(r"([a-z0-9-]+-docker\.pkg\.dev|([a-z]+\.)?gcr\.io)/")
     slurm_limits: ClassVar = False

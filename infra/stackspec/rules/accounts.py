@@ -1,24 +1,25 @@
 """Rules of a large stack whose clusters are in several accounts or projects of one cloud (docs/adr/0103)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from infra.errors import Problem
-from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.clusters.large import ClusterSpec, LargeLayout
-from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.stack import StackSpec
 
 _CLUSTERS = "layout.clusters"
-PLACES: Mapping[str, str] = {"aws": "account_id", "gcp": "project"}
-"""The setting of each cloud that says where a stack is."""
 
 
 def is_apart(spec: StackSpec, one: ClusterSpec) -> bool:
     """Return whether a cluster on the manager's cloud is in another account or project."""
-    name = PLACES.get(spec.on.cloud)
-    if one.on is None or name is None or one.on.cloud != spec.on.cloud:
-        return False
-    return bool(getattr(one.on, name) != getattr(spec.on, name))
+    return _is_on_its_cloud(spec, one) and _differs(spec, one, spec.on.place_field)
+
+
+def _is_on_its_cloud(spec: StackSpec, one: ClusterSpec) -> bool:
+    return one.on is not None and one.on.cloud == spec.on.cloud
+
+
+def _differs(spec: StackSpec, one: ClusterSpec, field: str) -> bool:
+    return bool(getattr(one.on, field) != getattr(spec.on, field))
 
 
 def _apart(spec: StackSpec, layout: LargeLayout) -> Iterator[tuple[str, ClusterSpec]]:
@@ -34,10 +35,11 @@ def logins(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
     manager that another login deploys needs no role of its own.
     """
     for path, one in _apart(spec, layout):
-        if isinstance(one.on, AwsSpec) and one.on.assume_role is None:
-            rule = f"the manager is in account {_account(spec)}, and one login is of one account"
+        login, place = spec.on.login_field, spec.on.place_field
+        if login and getattr(one.on, login) is None:
+            rule = f"the manager is in account {getattr(spec.on, place)}, and one login is of one account"
             fix = "Name a role there that the deployer may assume: `{role_arn: ...}`."
-            where, against = f"{path}.on.assume_role", f"{path}.on.account_id"
+            where, against = f"{path}.on.{login}", f"{path}.on.{place}"
             yield Problem(where, None, rule, fix, against, code="role-of-other-account-missing")
 
 
@@ -62,14 +64,7 @@ def budgets(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
 
 def is_counted(spec: StackSpec, one: ClusterSpec) -> bool:
     """Return whether the manager's budget counts a cluster on its cloud."""
-    if isinstance(spec.on, GcpSpec) and isinstance(one.on, GcpSpec):
-        return one.on.billing_account == spec.on.billing_account
-    return not is_apart(spec, one)
-
-
-def _account(spec: StackSpec) -> str:
-    assert isinstance(spec.on, AwsSpec)
-    return spec.on.account_id
+    return not (_is_on_its_cloud(spec, one) and _differs(spec, one, spec.on.payer_field))
 
 
 RULES: tuple[Callable[[StackSpec, LargeLayout], Iterator[Problem]], ...] = (logins, budgets)

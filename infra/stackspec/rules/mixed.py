@@ -60,9 +60,7 @@ def own_settings(spec: StackSpec, layout: LargeLayout) -> Iterator[Problem]:
                     shown = None if name == "on" else value
                     where, fix = f"{path}.{name}", "Leave it out, or set `cloud`."
                     if name in OF_OTHER_PLACE:
-                        fix = (
-                            f"Leave it out, or set `cloud` or another `on.{accounts.PLACES[spec.on.cloud]}`."
-                        )
+                        fix = f"Leave it out, or set `cloud` or another `on.{spec.on.place_field}`."
                     yield Problem(where, shown, rule, fix, f"{path}.cloud", code="setting-of-other-cloud")
             continue
         if (spec.on.cloud, one.cloud) not in LOGINS:

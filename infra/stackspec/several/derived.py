@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from infra.naming import cluster_pool, cluster_stack
 from infra.stackspec.clusters.common import KubernetesLayout
-from infra.stackspec.clusters.large import OF_OTHER_PLACE, ClusterSpec, LargeLayout
+from infra.stackspec.clusters.large import OF_OTHER_PLACE, ClusterSpec, LargeLayout, clusters_of
 from infra.stackspec.document import ITEM_KEY, Branch, Leaf, Node, Origin, node
 from infra.stackspec.layouts import VALIDATED, ClusterLayout
 from infra.stackspec.merge import values
@@ -42,8 +42,7 @@ class ClusterMember:
     @property
     def has_budget(self) -> bool:
         """Return whether the worker has a budget of its own, which that of the manager does not count."""
-        assert isinstance(self.of.layout, LargeLayout)
-        found = next(one for one in self.of.layout.clusters if one.name == self.cluster)
+        found = next(one for one in clusters_of(self.of.layout) if one.name == self.cluster)
         return found.monthly_usd is not None
 
 

@@ -23,8 +23,8 @@ from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec, RepairSpec
 from infra.stackspec.layouts import ClusterLayout, NoMonitoring, PoolSpec, SystemPoolSpec
 from infra.stackspec.model import demanded
+from infra.stackspec.slinky import SYSTEM_NODES
 from infra.stackspec.slurm.layout import SlurmLayout
-from infra.stackspec.slurm.slinky import SYSTEM_NODES
 from stacks.clouds.aws.cluster import AwsCloud, EksCluster
 from stacks.clouds.aws.pools import machine_pool
 from stacks.clouds.aws.storage import AwsStore, uri
@@ -112,6 +112,7 @@ class AwsSlinky:
         pools = {pool.name: pool for pool in self._layout.pools}
         args: SlurmSystemArgs = {
             "cluster": self._system.cluster,
+            "scripts": slinky.SCRIPTS,
             "images": self._slinky.images.model_dump(),  # type: ignore[typeddict-item]  # the same keys
             "extra_conf": slinky.extra_conf(self._system, max_jobs=self._layout.max_jobs),
             "partitions": [

@@ -53,6 +53,6 @@ def test_every_pod_of_ours_is_admitted_in_its_namespace(api: KubernetesApi, leve
 def test_a_privileged_pod_is_refused(api: KubernetesApi, levels: dict[str, str]) -> None:
     _, pod = next(pods(of_program()))
     container = {**pod["spec"]["containers"][0], "securityContext": {"privileged": True}}
-    for namespace in levels.values():
+    for namespace in (name for level, name in levels.items() if level != "privileged"):
         with pytest.raises(ApiError, match="violates PodSecurity"):
             admitted(api, {**pod, "spec": {**pod["spec"], "containers": [container]}}, namespace)

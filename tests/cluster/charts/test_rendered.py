@@ -1,7 +1,7 @@
 """Charts with our values, before the API server: all objects where the source is here, else what pods get."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,18 @@ def chart(request: pytest.FixtureRequest) -> str:
     if not binaries.kept(name):
         pytest.skip(f"the chart {name} is not here: `make binaries` fetches it, and says why it cannot")
     return name
+
+
+@pytest.fixture
+def namespace(chart: str, api: KubernetesApi) -> Iterator[None]:
+    """That of the chart, which the stack's program makes."""
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": charts()[chart].namespace}}
+    if api.find("v1", "Namespace", charts()[chart].namespace):
+        yield
+        return
+    api.create(body)
+    yield
+    api.delete("v1", "Namespace", charts()[chart].namespace)
 
 
 def source(chart: str) -> Path:
@@ -114,9 +126,10 @@ def test_every_misspelt_value_is_seen(chart: str) -> None:
                 assert f"{path[-1]}X:" in said
 
 
+@pytest.mark.usefixtures("namespace")
 def test_the_api_server_takes_every_object(chart: str, api: KubernetesApi) -> None:
     objects = [body for release in installed()[chart] for body in rendered(chart, release["values"])]
-    assert {"Deployment", "DaemonSet"} & {body["kind"] for body in objects}
+    assert {"Deployment", "DaemonSet", "CustomResourceDefinition"} & {body["kind"] for body in objects}
     different = {json.dumps(body, sort_keys=True): body for body in objects}
     assert refusals(api, list(different.values())) == []
 

@@ -42,7 +42,7 @@ def of_source(chart: Path) -> Documented:
     read = YAML(typ="safe")
     return Documented(
         read.load((chart / "Chart.yaml").read_text(encoding="utf-8"))["version"],
-        _shape(read.load((chart / "values.yaml").read_text(encoding="utf-8"))),
+        _shape(read.load((chart / "values.yaml").read_text(encoding="utf-8")) or {}),
     )
 
 

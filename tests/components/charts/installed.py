@@ -14,7 +14,8 @@ Path = tuple[str | int, ...]
 _PAIR = ("medium", "aws")
 # Together they install every chart.
 _VARIANTS = (None, "claimed-devices")
-_SLURM = "large-slinky-aws"
+SLURM = "large-slinky-aws"
+"""The stack with Slurm in its cluster."""
 
 
 @functools.cache
@@ -22,7 +23,7 @@ def installed() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """The inputs of Helm releases by the chart's key: each that differs once."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     graphs = [composed(_PAIR, MEDIUM_AWS[variant] if variant else None) for variant in _VARIANTS]
-    for graph in (*graphs, deployed(stackspec.load_file(_SLURM).spec)):
+    for graph in (*graphs, deployed(stackspec.load_file(SLURM).spec)):
         for release in graph.all("Release").values():
             known = found.setdefault(release["name"], [])
             if release not in known:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from infra import stackspec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.document import read
 from infra.stackspec.load import CONFIG
 from tests.infra.stackspec.stack_files import Values, problems
@@ -58,7 +59,8 @@ def values() -> Values:
 
 
 def test_the_stack_file_is_accepted(values: Values) -> None:
-    assert stackspec.load("large-slinky-aws", values, "f").spec.on.slinky
+    on = stackspec.load("large-slinky-aws", values, "f").spec.on
+    assert isinstance(on, AwsSpec) and on.slinky
 
 
 @pytest.mark.parametrize("broken", BROKEN)

@@ -31,8 +31,19 @@ _IMAGE = f"ghcr.io/slinkyproject/slurm@sha256:{'a' * 64}"
 _IMAGES = dict.fromkeys(
     ("slurmctld", "slurmdbd", "slurmrestd", "slurmd", "login", "mariadb", "shell", "python"), _IMAGE
 )
-_SLINKY = {"kubernetes_version": "1.36", "images": _IMAGES}
 _DIRECTORY = {"uri": "ldaps://ldap.example.com", "base": "dc=example"}
+_SLINKY: dict[str, object] = {"kubernetes_version": "1.36", "images": _IMAGES}
+_SLINKY_PARTS: dict[str, dict[str, object]] = {
+    "": {},
+    ".kubernetes_version": {},
+    ".api_access": {"api_access": ["10.0.0.0/8"]},
+    **{f".images.{name}": {} for name in _IMAGES},
+    ".directory": {"directory": _DIRECTORY},
+    ".directory.uri": {"directory": _DIRECTORY},
+    ".directory.base": {"directory": _DIRECTORY},
+    ".accounting_gib": {"accounting_gib": 100},
+    ".container": {"container": "/fsx/smoke.sqsh"},
+}
 _DIRECTOR = {"cluster_id": "research"}
 
 GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -107,17 +118,7 @@ AWS: dict[str, Outcome] = dict(
         ),
         *(
             (f"on.slinky{name}", Refused("on.slinky", {**_SLINKY, **more}, "on.slinky", "^Leave it out"))
-            for name, more in {
-                "": {},
-                ".kubernetes_version": {},
-                ".api_access": {"api_access": ["10.0.0.0/8"]},
-                **{f".images.{name}": {} for name in _IMAGES},
-                ".directory": {"directory": _DIRECTORY},
-                ".directory.uri": {"directory": _DIRECTORY},
-                ".directory.base": {"directory": _DIRECTORY},
-                ".accounting_gib": {"accounting_gib": 100},
-                ".container": {"container": "/fsx/smoke.sqsh"},
-            }.items()
+            for name, more in _SLINKY_PARTS.items()
         ),
         _row("on", "on.account_id", "210987654321", r"^~ aws aws allowedAccountIds: .*-> .*210987654321"),
         _row(

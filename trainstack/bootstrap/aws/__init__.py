@@ -18,6 +18,11 @@ FORMS = ("cloudformation", "terraform")
 """Forms of the printed file, the default first."""
 _EXAMPLE = "123456789012"
 """The account of the shipped stack files."""
+_ROOT_OF_LOGIN = (
+    "The deployer of {} runs scripts as root on its login node by an association of Systems Manager. No "
+    "policy limits which machines an association names, so give the stack an account without managed "
+    "machines of others."
+)
 
 
 def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool) -> tuple[str, list[str]]:
@@ -63,11 +68,7 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
     notes += warnings.guests(place)
     notes += _administrators(made)
     notes += [
-        f"The deployer of {spec.name} runs scripts as root on its login node by an association of Systems "
-        "Manager. No policy limits which machines an association names, so give the stack an account without "
-        "managed machines of others."
-        for spec in place.specs
-        if isinstance(spec.layout, SlurmLayout)
+        _ROOT_OF_LOGIN.format(spec.name) for spec in place.specs if isinstance(spec.layout, SlurmLayout)
     ]
     notes += [
         f"{spec.name} limits its roles by {arn}, not by {made.roles_boundary_arn(spec)}: check "

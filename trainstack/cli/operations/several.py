@@ -16,7 +16,7 @@ from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from infra.naming import cluster_stack
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import LargeLayout
+from infra.stackspec.clusters import large
 from infra.stackspec.load import require_file
 from trainstack.cli.output import require_terminal
 from trainstack.fleet.child import Child, Ended
@@ -35,10 +35,10 @@ REHEARSED_AT_ONCE = max(1, min(AT_ONCE, (os.cpu_count() or 1) // 4))
 
 def stacks_of(spec: StackSpec | None) -> list[str]:
     """The stacks of the clusters of a large stack, else none. Raises UserError without their files."""
-    if spec is None or not isinstance(spec.layout, LargeLayout):
+    if spec is None:
         return []
-    found, problems = [], list[Problem]()
-    for one in spec.layout.clusters:
+    found, problems = list[str](), list[Problem]()
+    for one in large.clusters_of(spec.layout):
         stack = cluster_stack(spec.name, one.name)
         try:
             require_file(stack)

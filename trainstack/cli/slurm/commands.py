@@ -156,10 +156,10 @@ def queue(
 
 def _system(stack: str) -> "SlurmSystem":
     from infra import slurm, stackspec  # noqa: PLC0415 - help needs none of them
-    from infra.stackspec.layouts import LargeLayout  # noqa: PLC0415
+    from infra.stackspec.clusters.large import clusters_of  # noqa: PLC0415
 
     spec = stackspec.load_file(stack).spec
-    if isinstance(spec.layout, LargeLayout):
+    if clusters_of(spec.layout):
         rule, fix = "has no Slurm: Kueue queues its jobs", f"Use `trainstack queue -s {stack}`."
         raise UserError([Problem("stack", stack, rule, fix, code="stack-is-not-slurm")])
     return slurm.system(spec, slurm.SystemOptions())

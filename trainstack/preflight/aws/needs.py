@@ -10,8 +10,8 @@ from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec, SmallLayout
 from infra.stackspec.several.derived import of_stack
+from infra.stackspec.slinky import SYSTEM_NODES
 from infra.stackspec.slurm.layout import SlurmLayout
-from infra.stackspec.slurm.slinky import SYSTEM_NODES
 from trainstack.preflight.aws import job_needs
 
 _MARKETS = {"spot": "spot", "on_demand": "on_demand"}

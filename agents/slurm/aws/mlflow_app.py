@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from typing import IO
 from xml.etree import ElementTree
 
-from agents.slurm import aws_requests
-from agents.slurm.aws_requests import UNSIGNED, MachineKeys
+from agents.slurm.aws import requests
+from agents.slurm.aws.requests import UNSIGNED, MachineKeys
 from agents.slurm.upstream import Reply
 
 _TIMEOUT_S = 60.0
@@ -94,7 +94,7 @@ class AppUpstream:
         self, method: str, url: str, digest: str, headers: dict[str, str], body: bytes | IO[bytes]
     ) -> http.client.HTTPResponse:
         place = self._region, "s3" if url.startswith(f"{self._store}/{self._bucket}") else "sagemaker"
-        sent = aws_requests.signed(self._keys.current(), method, url, place, digest=digest, headers=headers)
+        sent = requests.signed(self._keys.current(), method, url, place, digest=digest, headers=headers)
         parts = urllib.parse.urlsplit(url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         connection = kind(parts.netloc, timeout=_TIMEOUT_S)

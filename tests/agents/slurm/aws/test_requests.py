@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents.slurm import aws_requests
+from agents.slurm.aws import requests
 
 auth: Any = importlib.import_module("botocore.auth")
 AWSRequest: Any = importlib.import_module("botocore.awsrequest").AWSRequest
@@ -28,7 +28,7 @@ HOST = "https://mlflow.sagemaker.eu-central-1.app.aws"
 )
 def test_a_signature_is_that_of_botocore(service: str, path: str) -> None:
     url, digest = HOST + path, hashlib.sha256(BODY).hexdigest()
-    made = aws_requests.signed(
+    made = requests.signed(
         KEYS, "POST", url, ("eu-central-1", service), digest=digest, headers={"content-type": "a/b"}
     )
     signed = {key: value for key, value in made.items() if key not in ("authorization", "host")}
