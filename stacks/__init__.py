@@ -5,10 +5,10 @@ from typing import Any
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.aws.slinky import SlinkySpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout, SmallLayout
 from infra.stackspec.several.derived import ClusterMember
-from infra.stackspec.slinky import SlinkySpec
 from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.supported import pairs
 

@@ -13,7 +13,13 @@ from components.ordering import after
 DEFINITIONS, CHART = "slurm-operator-crds", "slurm-operator"
 RESTAPI_PORT: Final = 6820
 """Port of slurmrestd, by which the operator drains nodes (v1.1.0 restapibuilder/restapi_service.go)."""
-PORTS: Final = Ports(api_server=(9443,), metrics=(8080,), asked=(RESTAPI_PORT,))
+PORTS: Final = Ports(
+    api_server=(9443,),
+    metrics=(8080,),
+    asked=(RESTAPI_PORT,),
+    # The chart's pods set no securityContext, and take none from values: `restricted` refuses them.
+    labels={"pod-security.kubernetes.io/enforce": "baseline"},
+)
 VALUES: Final[Mapping[str, Any]] = {
     # Helm makes the webhook's certificate: the stack has no cert-manager.
     "certManager": {"enabled": False},

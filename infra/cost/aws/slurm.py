@@ -12,8 +12,8 @@ from infra.cost.checkpoints import busy_share, checkpoint_items
 from infra.cost.model import HOURS_PER_MONTH, CostEstimate, CostItem, UsageCost
 from infra.cost.tariff import Tariff, always
 from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.aws.slinky import SYSTEM_NODES, SlinkySpec
 from infra.stackspec.model import demanded
-from infra.stackspec.slinky import SYSTEM_NODES, SlinkySpec
 from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.stack import StackSpec
 

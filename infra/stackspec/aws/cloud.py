@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from infra.stackspec.aws.slinky import SlinkySpec
 from infra.stackspec.model import (
     AccountId,
     AddonVersion,
@@ -25,7 +26,6 @@ from infra.stackspec.model import (
     SecretArn,
 )
 from infra.stackspec.sharing import Sharing
-from infra.stackspec.slinky import SlinkySpec
 
 Acu = Annotated[float, Field(ge=0, le=256, multiple_of=0.5)]
 """Aurora capacity units, in steps of 0.5."""

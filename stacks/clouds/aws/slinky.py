@@ -21,9 +21,9 @@ from infra.launchers.runplan import RunPlan
 from infra.slurm import accounts, checks, loading, slinky
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec, RepairSpec
+from infra.stackspec.aws.slinky import SYSTEM_NODES
 from infra.stackspec.layouts import ClusterLayout, NoMonitoring, PoolSpec, SystemPoolSpec
 from infra.stackspec.model import demanded
-from infra.stackspec.slinky import SYSTEM_NODES
 from infra.stackspec.slurm.layout import SlurmLayout
 from stacks.clouds.aws.cluster import AwsCloud, EksCluster
 from stacks.clouds.aws.pools import machine_pool

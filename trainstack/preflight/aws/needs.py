@@ -8,9 +8,9 @@ from infra.catalog.aws.quotas import vcpu_key
 from infra.catalog.demand import Demand
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.aws.slinky import SYSTEM_NODES
 from infra.stackspec.layouts import ClusterLayout, PoolSpec, SmallLayout
 from infra.stackspec.several.derived import of_stack
-from infra.stackspec.slinky import SYSTEM_NODES
 from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.aws import job_needs
 

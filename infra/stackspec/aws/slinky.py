@@ -1,4 +1,4 @@
-"""Slurm in a Kubernetes cluster of the stack, by slurm-operator of SchedMD; independent of the cloud."""
+"""Slurm in a Kubernetes cluster of the stack, by slurm-operator of SchedMD."""
 
 from typing import Annotated, Final
 
