@@ -166,12 +166,22 @@ def siblings(folder: Path) -> Iterator[Path]:
 
 
 def _where(spec: StackSpec) -> tuple[str, str] | None:
-    """The cloud, and the account or project; None for a cloud without one."""
+    """The cloud, and the account or project; None for a stack whose deployer has no known rights."""
+    if _of_operator(spec):
+        return None
     name = getattr(spec.on, "account_id", None) or getattr(spec.on, "project", None)
     return (spec.cloud, str(name)) if name else None
 
 
+def _of_operator(spec: StackSpec) -> bool:
+    return getattr(spec.on, "slinky", None) is not None
+
+
 def _unsupported(spec: StackSpec) -> NoReturn:
+    if _of_operator(spec):
+        rule = f"the rights that deploy {spec.name}, with Slurm in its cluster, have no list yet"
+        fix = "Choose other stacks with -s, and deploy this one by a role of your own."
+        raise UserError([Problem("on.slinky", None, rule, fix, code="bootstrap-not-supported")])
     fix = "Use aws or gcp."
     rule = "has no account of its own to set up"
     raise UserError([Problem("trainstack:cloud", spec.cloud, rule, fix, code="bootstrap-not-supported")])

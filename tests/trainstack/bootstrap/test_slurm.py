@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from infra.errors import UserError
 from infra.stackspec import load_file
 from tests.trainstack.bootstrap.setup import GITHUB, folder, printed
 from tests.trainstack.bootstrap.test_aws import ACCOUNT, Account, documents
@@ -78,3 +79,11 @@ def test_a_project_gets_the_role_of_cluster_director(tmp_path: Path) -> None:
     script = printed(folder(tmp_path, "large-slurm-gcp"), "--agency-member", "group:deploy@agency.com")
     assert "hypercomputecluster.googleapis.com" in script
     assert all(one in script for one in permissions(load_file("large-slurm-gcp").spec))
+
+
+def test_a_stack_whose_rights_have_no_list_gets_no_deployer(tmp_path: Path) -> None:
+    made = folder(tmp_path, "large-slinky-aws", STACK)
+    with pytest.raises(UserError) as error:
+        printed(made, *GITHUB)
+    assert error.value.codes == (("bootstrap-not-supported", "on.slinky"),)
+    assert "large-slinky-aws" not in printed(made, "-s", STACK, *GITHUB)
