@@ -33,6 +33,9 @@ LOST: Final[Mapping[str, str]] = {
 """Settings of `slurm render` that such a stack does without, with the effect."""
 _CGROUP: Final = "CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n"
 """What the operator writes where there is no cgroup.conf; there is no systemd in a container."""
+_THREADS: Final = 2
+"""Threads of a core of x86 machine types. The image gives jobs whole cores of the pod's processors
+(slurmd-entrypoint.sh, `calculateCoreSpecCount`); a multiple of two is whole cores with one thread, too."""
 
 
 def extra_conf(system: SlurmSystem, *, max_jobs: int | None) -> str:
@@ -49,7 +52,7 @@ def extra_conf(system: SlurmSystem, *, max_jobs: int | None) -> str:
 
 
 def in_pods(system: SlurmSystem, sizes: Mapping[str, tuple[int, int]]) -> SlurmSystem:
-    """The system with nodes as large as their pods: processors and MiB of memory by pool.
+    """The system with nodes as large as their pods: processors, in whole cores, and MiB of memory by pool.
 
     Defaults of jobs and prices are shares of a node, and a share of the machine would not fit into its pod.
     """
@@ -59,16 +62,24 @@ def in_pods(system: SlurmSystem, sizes: Mapping[str, tuple[int, int]]) -> SlurmS
 def _in_pod(one: Partition, cpus: int, memory_mib: int) -> Partition:
     found = one.machine
     memory = min(found.memory_mib, memory_mib)
-    return replace(one, machine=replace(found, cpus=min(found.cpus, cpus), memory_mib=memory))
+    return replace(one, machine=replace(found, cpus=_whole(min(found.cpus, cpus)), memory_mib=memory))
+
+
+def _whole(cpus: int) -> int:
+    """Processors of the whole cores among `cpus`, at least one."""
+    return max(cpus // _THREADS * _THREADS, 1)
 
 
 def node_conf(one: Partition) -> str:
-    """`NodeSet.spec.extraConf`: GPUs, memory and features of a node.
+    """`NodeSet.spec.extraConf`: GPUs and features of a node.
 
     Without `Gres`, GPUs that slurmd finds are ignored, and jobs cannot ask for them
-    (SlinkyProject/slurm-operator#101, #106, #111).
+    (SlinkyProject/slurm-operator#101, #106, #111). Without `RealMemory`, slurmd reports the machine's, of
+    which the image takes all but the pod's (slurmd-entrypoint.sh, `calculateMemSpecLimit`): it would take the
+    same from less, and jobs with default memory would not fit (GoogleCloudPlatform/cluster-toolkit#3300).
     """
     found, chosen = one.machine, conf.node_settings(one)
+    del chosen["RealMemory"]
     gres = {"Gres": f"gpu:{found.gpu_type}:{found.gpus}"} if found.gpus else {}
     return " ".join(f"{key}={value}" for key, value in {**gres, **chosen}.items())
 
@@ -76,6 +87,9 @@ def node_conf(one: Partition) -> str:
 def partition_conf(system: SlurmSystem, one: Partition) -> str:
     """`NodeSet.spec.partition.config`: the partition line after its name and nodes."""
     settings = conf.partition_settings(system, one)
+    if gpus := one.machine.gpus:
+        # Jobs get whole cores: a share that ends within one would leave the last GPU without.
+        settings["DefCpuPerGPU"] = str(_whole(one.machine.cpus // gpus))
     return " ".join(f"{key}={value}" for key, value in settings.items())
 
 

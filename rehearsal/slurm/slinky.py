@@ -136,14 +136,22 @@ def _gres(spec: Mapping[str, Any]) -> list[str] | None:
 
 
 def _node(name: str, spec: Mapping[str, Any]) -> str:
-    """The node as its slurmd registers it (`slurmdConfArgs`): the name of its NodeSet is a feature."""
+    """The node as its slurmd registers it (`slurmdConfArgs`): the name of its NodeSet is a feature.
+
+    Its memory is the pod's: the image takes the rest from what slurmd finds (SlinkyProject/containers,
+    slurmd-entrypoint.sh, `calculateMemSpecLimit`).
+    """
     chosen = _conf(spec)
     features = ",".join([_prefix(name, spec), *filter(None, [chosen.pop("Features", "")])])
     limits = ((spec.get("slurmd") or {}).get("resources") or {}).get("limits") or {}
+    chosen = {"CPUs": str(limits.get("cpu", 1)), "RealMemory": str(_mib(limits["memory"])), **chosen}
     rest = " ".join(f"{key}={value}" for key, value in chosen.items())
-    return (
-        f"NodeName={_hosts(name, spec)} CPUs={limits.get('cpu', 1)} {rest} Feature={features} State=UNKNOWN"
-    )
+    return f"NodeName={_hosts(name, spec)} {rest} Feature={features} State=UNKNOWN"
+
+
+def _mib(quantity: str) -> int:
+    """MiB of a quantity such as `80Gi`. Raises KeyError for another unit."""
+    return int(quantity[:-2]) * {"Mi": 1, "Gi": 1024}[quantity[-2:]]
 
 
 def _nodeset(name: str, spec: Mapping[str, Any]) -> list[str]:

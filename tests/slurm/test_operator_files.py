@@ -10,10 +10,10 @@ FOLDER = "/etc/slurm"
 
 
 def nodeset(name: str, replicas: int, gres: str = "") -> tuple[str, dict[str, Any]]:
-    conf = " ".join(filter(None, [gres, "RealMemory=1000", "Features=training", "Weight=10"]))
+    conf = " ".join(filter(None, [gres, "Features=training", "Weight=10"]))
     return name, {
         "replicas": replicas,
-        "slurmd": {"resources": {"limits": {"cpu": "4"}}},
+        "slurmd": {"resources": {"limits": {"cpu": "4", "memory": "2Gi"}}},
         "extraConf": conf,
         "partition": {"enabled": True, "config": "MaxTime=1:00:00"},
         "template": {"spec": {"hostname": f"{name}-"}},
@@ -34,7 +34,7 @@ def files() -> dict[str, str]:
 def test_pods_of_a_node_set_are_nodes_from_zero_with_its_name_as_a_feature(files: dict[str, str]) -> None:
     lines = files["slurm.conf"].splitlines()
     (node,) = (line for line in lines if line.startswith("NodeName=p4d-[0-2] "))
-    assert {"CPUs=4", "Gres=gpu:a100:8", "RealMemory=1000", "Feature=p4d,training"} <= set(node.split())
+    assert {"CPUs=4", "Gres=gpu:a100:8", "RealMemory=2048", "Feature=p4d,training"} <= set(node.split())
     assert any(line.startswith("NodeName=cpu-0 ") for line in lines)
 
 

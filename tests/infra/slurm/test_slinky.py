@@ -45,13 +45,22 @@ def test_a_node_declares_its_gpus() -> None:
     assert "Gres" not in slinky.node_conf(without)
 
 
-def test_the_defaults_of_a_job_fit_into_the_pod_of_its_node() -> None:
-    found = slinky.in_pods(system(), {"p4d": (94, 1000 * 1024), "l4": (6, 25 * 1024)})
+PODS = {"p4d": (94, 1000 * 1024), "l4": (7, 25 * 1024)}
+
+
+def test_all_gpus_of_a_node_go_to_jobs_of_one_gpu_with_the_defaults() -> None:
+    found = slinky.in_pods(system(), PODS)
     for one in found.partitions:
-        node, settings = words(slinky.node_conf(one)), words(slinky.partition_conf(found, one))
-        assert int(settings["DefMemPerGPU"]) * one.machine.gpus <= int(node["RealMemory"])
-        assert int(settings["DefCpuPerGPU"]) * one.machine.gpus <= one.machine.cpus
+        settings, (cpus, memory) = words(slinky.partition_conf(found, one)), PODS[one.name]
+        assert int(settings["DefMemPerGPU"]) * one.machine.gpus <= memory
+        # Jobs get whole cores, of two processors each.
+        cores = -(-int(settings["DefCpuPerGPU"]) // 2)
+        assert cores * one.machine.gpus <= cpus // 2
     assert {one.name: one.machine.cpus for one in found.partitions} == {"p4d": 94, "l4": 6}
+
+
+def test_slurmd_itself_reports_the_memory_of_which_the_image_takes_all_but_the_pods() -> None:
+    assert all("RealMemory" not in words(slinky.node_conf(one)) for one in system().partitions)
 
 
 def test_devices_are_constrained() -> None:
