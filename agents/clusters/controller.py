@@ -8,7 +8,7 @@ writes that field (kueue v0.19.2 pkg/controller/admissionchecks/multikueue/workl
 
 import argparse
 import sys
-import time
+import threading
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from agents.clusters.dispatch import (
 from agents.clusters.leases import LeaseRenewer
 from agents.clusters.nominating import ApplyingServer, nomination
 from agents.clusters.renewing import LASTS_S, Renewer
-from agents.clusters.workers import read
+from agents.clusters.workers import Worker, read
 from agents.shared.api_server import ApiServerError, Object, say
 from agents.shared.exposition import PrometheusMetric, Sample, text
 from agents.shared.health import Health
@@ -35,47 +35,53 @@ from agents.shared.times import stamp
 _CONFLICT, _NOT_FOUND = 409, 404
 LOOK_S = 5.0
 """Seconds between two looks at the connections of clusters."""
+PAUSE_S = 1.0
+"""Seconds between two looks at what is to be renewed."""
 
 
 class Dispatcher:
     """Writes the decisions of `dispatch` for one manager. Methods raise ApiServerError and OSError."""
 
-    def __init__(self, server: ApplyingServer) -> None:
-        self._server = server
+    def __init__(self, server: ApplyingServer, beat: Callable[[], None] = lambda: None) -> None:
+        """`beat` is called after each response: a slow API server is no program that hangs."""
+        self._server, self._beat = server, beat
         self.clusters: dict[str, str] = {}
+        self.connected: set[str] = set()
+        """Clusters to which Kueue is connected."""
         self.lost: set[str] = set()
         """Clusters that get no jobs."""
-        self.cut_off: set[str] = set()
-        """Those of them to which Kueue has no connection."""
+
+    def connect(self) -> set[str]:
+        """Read to which clusters Kueue is connected."""
+        rows = self._server.every(f"{API}/multikueueclusters")
+        self.connected = {row["metadata"]["name"] for row in rows if is_active(row)}
+        self._beat()
+        return self.connected
 
     def look(self, stale: Collection[str] = ()) -> None:
-        """Read the connections of clusters; close the flavors of lost ones, open those of the others.
+        """Close the flavors of clusters without a connection, open those of the others.
 
         `stale`: clusters that end jobs of this manager soon, connected or not.
         """
-        active = {
-            row["metadata"]["name"]: is_active(row) for row in self._server.every(f"{API}/multikueueclusters")
-        }
         self.clusters = {}
-        lost, cut_off = set(), set()
+        lost = set()
         for flavor in self._server.every(f"{API}/resourceflavors"):
             cluster, name = cluster_of(flavor), flavor["metadata"]["name"]
             if not cluster:
                 continue
             self.clusters[name] = cluster
-            if not active.get(cluster, False):
-                cut_off.add(cluster)
-            away = cluster in cut_off or cluster in stale
+            away = cluster in stale or cluster not in self.connected
             if away:
                 lost.add(cluster)
             wanted = taints(flavor, lost=away)
             if wanted is not None:
                 change = {"spec": {"nodeTaints": wanted}}
                 self._server.must("PATCH", f"{API}/resourceflavors/{name}", change)
+            self._beat()
         for cluster in sorted(lost ^ self.lost):
             news = "cannot be reached: no job goes to it" if cluster in lost else "can be reached"
             say(f"cluster {cluster} {news}")
-        self.lost, self.cut_off = lost, cut_off
+        self.lost = lost
 
     def review(self) -> str:
         """Decide about every Workload; returns the version from which to watch."""
@@ -95,6 +101,7 @@ class Dispatcher:
 
     def handle(self, workload: Object) -> None:
         """Decide about one Workload. One that changed meanwhile is seen again."""
+        self._beat()
         decision = decide(workload, self.clusters, self.lost)
         match decision:
             case None:
@@ -131,23 +138,48 @@ def _say_written(workload: Object, words: str, status: int, answer: Object) -> N
     say(f"{workload['metadata']['namespace']}/{workload['metadata']['name']} {words}")
 
 
-def run(dispatcher: Dispatcher, renewer: Renewer, leases: LeaseRenewer, beat: Callable[[], None]) -> None:
-    """Renew tokens and leases, and dispatch, until the process ends; an error is logged and retried."""
+def run(
+    dispatcher: Dispatcher,
+    renewer: Renewer,
+    leases: LeaseRenewer,
+    beat: Callable[[], None],
+    *,
+    stop: threading.Event,
+    pause_s: float = PAUSE_S,
+) -> None:
+    """Dispatch, until `stop` is set; an error is logged and retried.
+
+    The Lease and the token of each cluster have a thread each. A time-out is for each address and each read,
+    so requests to a cluster whose packets are dropped last long; they delay nothing else.
+    """
+
+    def repeat(renew: Callable[[Worker], None], worker: Worker) -> None:
+        while not stop.is_set():
+            renew(worker)
+            stop.wait(pause_s)
+
+    calls = [(leases.renew, worker) for worker in leases.workers]
+    calls += [(renewer.renew, worker) for worker in renewer.workers]
+    # They end with the process.
+    threads = [threading.Thread(target=repeat, args=call, daemon=True) for call in calls]
+    for thread in threads:
+        thread.start()
     version = ""
-    while True:
-        renewer.renew()
+    while not stop.is_set():
         try:
             before = dispatcher.lost, dispatcher.clusters
+            leases.seen(dispatcher.connect())
             dispatcher.look(leases.stale())
-            leases.renew(dispatcher.cut_off)
             if not version or before != (dispatcher.lost, dispatcher.clusters):
                 version = dispatcher.review()
             version = dispatcher.watched(version)
         except (ApiServerError, OSError) as error:
             say(str(error))
             version = ""
-            time.sleep(1.0)
+            stop.wait(pause_s)
         beat()
+    for thread in threads:
+        thread.join()
 
 
 def main() -> int:
@@ -159,9 +191,9 @@ def main() -> int:
     parser.add_argument("--port", type=int, required=True)
     asked = parser.parse_args()
     server = ApplyingServer(asked.account)
-    dispatcher = Dispatcher(server)
     renewer = Renewer(server, asked.workers, lasts_s=asked.lasts_s)
     leases = LeaseRenewer(asked.workers, renewer.tokens)
+    dispatcher = Dispatcher(server, lambda: health.beat())  # noqa: PLW0108 - made below
 
     def metrics() -> str:
         lost = dispatcher.lost
@@ -171,7 +203,7 @@ def main() -> int:
         return text([PrometheusMetric("trainstack_cluster_lost", "gauge", rows, words)])
 
     health = Health(asked.port, metrics, patience_s=90)
-    run(dispatcher, renewer, leases, health.beat)
+    run(dispatcher, renewer, leases, health.beat, stop=threading.Event())
     return 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from agents.clusters.workers import Worker, WorkerApi
-from agents.shared.api_server import ApiServerError, say
+from agents.shared.api_server import UNREADABLE, ApiServerError, say
 from agents.shared.times import seconds
 
 NAMESPACE, LEASE = "trainstack-clusters", "manager"
@@ -14,8 +14,14 @@ _API = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 _NOT_FOUND = 404
 STALE_S = 60.0
 """Seconds without a renewal after which a worker gets no more jobs: it ends them after minutes (`fence`)."""
-# Of a request in the loop that also dispatches jobs.
+VIEW_S = 30.0
+"""Seconds for which it counts that Kueue was connected. Without news a Lease is left to age, as Kueue may
+have lost the worker."""
+RENEW_S = 5.0
+"""Seconds between two renewals."""
 _TIMEOUT_S = 5.0
+# An attempt that lasts longer counts as one that failed: a time-out is for each address and each read.
+_HANGS_S = 2 * _TIMEOUT_S
 
 
 def renewed(lease: Mapping[str, Any]) -> int | None:
@@ -25,7 +31,7 @@ def renewed(lease: Mapping[str, Any]) -> int | None:
 
 
 class LeaseRenewer:
-    """Renews the Lease on each worker."""
+    """Renews the Lease on each worker; each worker is called by a thread of its own."""
 
     def __init__(
         self,
@@ -33,34 +39,60 @@ class LeaseRenewer:
         tokens: Mapping[str, str],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._workers, self._tokens, self._clock = workers, tokens, clock
-        self._failed: set[str] = set()
-        self._renewed = dict.fromkeys((worker.name for worker in workers), clock())
+        self.workers = workers
+        self._tokens, self._clock = tokens, clock
+        self._connected: Collection[str] = ()
+        self._seen: float | None = None
+        self._due = dict.fromkeys((worker.name for worker in workers), 0.0)
+        self._begun: dict[str, float] = {}
+        """When the attempt in progress began."""
+        self._failed: dict[str, tuple[float, float]] = {}
+        """Begin of the first and end of the last attempt that failed, without a successful one since."""
+
+    def seen(self, connected: Collection[str]) -> None:
+        """Note the workers to which Kueue is connected now."""
+        self._connected, self._seen = connected, self._clock()
 
     def stale(self) -> set[str]:
-        """Workers whose Lease has not been renewed for `STALE_S`, although Kueue may be connected.
+        """Workers for which all attempts of `STALE_S` failed, although Kueue may be connected.
 
-        Its connection outlives its token: an open watch is not closed when that ends.
+        Its connection outlives its token: an open watch is not closed when that ends. Time without an
+        attempt, as while the manager's own API server did not respond, says nothing about a worker.
         """
-        return {name for name, at in self._renewed.items() if self._clock() > at + STALE_S}
+        now, found = self._clock(), set()
+        for worker in self.workers:
+            begun = self._begun.get(worker.name)
+            hangs = begun is not None and now > begun + _HANGS_S
+            first, last = self._failed.get(worker.name, (now if begun is None else begun, 0.0))
+            if (now if hangs else last) > first + STALE_S:
+                found.add(worker.name)
+        return found
 
-    def renew(self, lost: Collection[str]) -> None:
-        """Renew the Leases on workers that are not `lost` and of which there is a token."""
-        for worker in self._workers:
-            token = self._tokens.get(worker.name)
-            if token is None or worker.name in lost:
-                continue
-            now = datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z")
-            spec = {"holderIdentity": "manager", "renewTime": now}
-            try:
-                _renew(WorkerApi(worker, token, _TIMEOUT_S), spec)
-            except (ApiServerError, OSError) as error:
-                if worker.name not in self._failed:
-                    say(f"the lease on cluster {worker.name} is not renewed: {error}")
-                self._failed.add(worker.name)
-            else:
-                self._failed.discard(worker.name)
-                self._renewed[worker.name] = self._clock()
+    def renew(self, worker: Worker) -> None:
+        """Renew a Lease that is due, where Kueue is connected and there is a token."""
+        name, now = worker.name, self._clock()
+        if self._seen is None or now > self._seen + VIEW_S or now < self._due[name]:
+            return
+        self._begun[name] = now
+        token = self._tokens.get(name)
+        if token is None or name not in self._connected or not self._sent(worker, token):
+            first, _ = self._failed.get(name, (now, now))
+            self._failed[name] = first, self._clock()
+        else:
+            self._failed.pop(name, None)
+            self._due[name] = self._clock() + RENEW_S
+        del self._begun[name]
+
+    def _sent(self, worker: Worker, token: str) -> bool:
+        now = datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z")
+        spec = {"holderIdentity": "manager", "renewTime": now}
+        try:
+            _renew(WorkerApi(worker, token, _TIMEOUT_S), spec)
+        except (ApiServerError, OSError, *UNREADABLE) as error:
+            if worker.name not in self._failed:
+                say(f"the lease on cluster {worker.name} is not renewed: {error}")
+            return False
+        return True
 
 
 def _renew(api: WorkerApi, spec: Mapping[str, str]) -> None:

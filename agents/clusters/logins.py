@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 5.0
 _EMPTY = hashlib.sha256(b"").hexdigest()
 # A presigned request of EKS's authenticator is accepted for 15 minutes from its date, and its expiry is 60 s
 # (kubernetes-sigs/aws-iam-authenticator pkg/token/token.go, `presignedURLExpiration`, `requestPresignParam`).

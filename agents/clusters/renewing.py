@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from agents.clusters.logins import account_token, aws_token, federated_token, google_token
 from agents.clusters.workers import Worker, WorkerApi
-from agents.shared.api_server import ApiServer, ApiServerError, say
+from agents.shared.api_server import UNREADABLE, ApiServer, ApiServerError, say
 
 LASTS_S = 3600
 """Lifetime of a token in seconds. API servers give at least 600 s."""
 RETRY_S = 30.0
-_TIMEOUT_S = 30.0
+_TIMEOUT_S = 5.0
 SECRETS = "kueue-system"
 
 
@@ -31,7 +31,10 @@ def login(worker: Worker, lasts_s: int) -> str:
 
 
 class Renewer:
-    """Writes the Secrets of all workers, each half of its lifetime before it ends."""
+    """Writes the Secrets of all workers, each half of its lifetime before it ends.
+
+    Each worker is called by a thread of its own.
+    """
 
     def __init__(
         self,
@@ -42,26 +45,26 @@ class Renewer:
         clock: Callable[[], float] = time.monotonic,
         token: Callable[[Worker, int], str] = login,
     ) -> None:
-        self._server, self._workers, self._lasts_s = server, workers, lasts_s
+        self.workers = workers
+        self._server, self._lasts_s = server, lasts_s
         self._clock, self._token = clock, token
         self.tokens: dict[str, str] = {}
         """The latest token by worker."""
         self._due = dict.fromkeys((worker.name for worker in workers), 0.0)
 
-    def renew(self) -> None:
-        """Renew what is due. A worker that does not respond is tried again, and stops no other."""
-        for worker in self._workers:
-            if self._due[worker.name] > self._clock():
-                continue
-            try:
-                token = self._requested(worker)
-                self.tokens[worker.name] = token
-                self._write(worker, token)
-            except (ApiServerError, OSError, LookupError, ValueError) as error:
-                say(f"no new token of cluster {worker.name}: {error}")
-                self._due[worker.name] = self._clock() + min(RETRY_S, self._lasts_s / 4)
-            else:
-                self._due[worker.name] = self._clock() + self._lasts_s / 2
+    def renew(self, worker: Worker) -> None:
+        """Renew the token of a worker where it is due. One that does not respond is tried again."""
+        if self._due[worker.name] > self._clock():
+            return
+        try:
+            token = self._requested(worker)
+            self.tokens[worker.name] = token
+            self._write(worker, token)
+        except (ApiServerError, OSError, *UNREADABLE) as error:
+            say(f"no new token of cluster {worker.name}: {error}")
+            self._due[worker.name] = self._clock() + min(RETRY_S, self._lasts_s / 4)
+        else:
+            self._due[worker.name] = self._clock() + self._lasts_s / 2
 
     def _requested(self, worker: Worker) -> str:
         own = self._token(worker, self._lasts_s)

@@ -41,8 +41,9 @@ def test_a_connected_cluster_with_an_old_lease_gets_no_jobs_and_its_lease_is_sti
     server: Server,
 ) -> None:
     dispatcher = Dispatcher(server)
+    assert dispatcher.connect() == {"east"}
     dispatcher.look(stale={"east"})
-    assert dispatcher.lost == {"east", "west"} and dispatcher.cut_off == {"west"}
+    assert dispatcher.lost == {"east", "west"} and dispatcher.connected == {"east"}
     assert server.taints == {"east": [LOST_TAINT], "west": [LOST_TAINT]}
     dispatcher.look()
     assert dispatcher.lost == {"west"}

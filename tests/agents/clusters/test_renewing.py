@@ -52,7 +52,8 @@ def test_kueue_gets_the_token_of_the_login_where_the_worker_has_no_account(
         return f"of the login to {worker.name}"
 
     renewer = Renewer(server, [EKS, GKE], token=login, clock=lambda: 0.0)
-    renewer.renew()
+    renewer.renew(EKS)
+    renewer.renew(GKE)
     assert requests == [("use1", "of the login to use1")]
     assert asked == [("use1", 3600), ("usc1", 3600)]
     tokens = {one["name"]: one["users"][0]["user"]["token"] for one in server.secrets}
@@ -63,7 +64,7 @@ def test_a_token_is_renewed_after_half_of_its_time(requests: list[tuple[str, str
     server, now = Server(), [0.0]
     renewer = Renewer(server, [GKE], token=lambda *_: f"at {now[0]}", clock=lambda: now[0])
     for now[0] in (0.0, 1799.0, 1800.0):
-        renewer.renew()
+        renewer.renew(GKE)
     assert [one["users"][0]["user"]["token"] for one in server.secrets] == ["at 0.0", "at 1800.0"]
     assert requests == []
 
