@@ -1,10 +1,11 @@
 """Checks of the real account or project before a deployment, whichever its cloud."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
+from infra.stackspec.layouts import LargeLayout
 from trainstack.preflight.answers import Answer, State
 
 
@@ -22,6 +23,22 @@ class Preflight:
     ask: Callable[[Collection[str]], list[Answer]]
     left: Callable[[], Mapping[str, float]]
     """The quotas that others leave to the stack, of those that it uses."""
+
+
+def manager_elsewhere(spec: StackSpec, together: Sequence[StackSpec]) -> StackSpec | None:
+    """The large stack of a cluster, where it is on another cloud, or in another account or project.
+
+    `together`: specs of the stacks of one deployment, the large one among them.
+    """
+    manager = next((one for one in together if isinstance(one.layout, LargeLayout)), None)
+    if manager is None or spec.name == manager.name or place_of(spec) == place_of(manager):
+        return None
+    return manager
+
+
+def place_of(spec: StackSpec) -> tuple[str, str]:
+    """The cloud of a stack, and its account or project."""
+    return spec.cloud, str(getattr(spec.on, spec.on.place_field, ""))
 
 
 def unsupported(spec: StackSpec) -> UserError:

@@ -2,6 +2,7 @@
 
 import functools
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +15,11 @@ from infra.errors import UserError
 from infra.outputs.cluster import WorkerOutputs
 from infra.outputs.manager import ManagerOutputs
 from infra.stackspec.layouts import LargeLayout
-from infra.stackspec.several.derived import ClusterMember, digest, workers
+from infra.stackspec.several.derived import ClusterMember, digest, of_stack, workers
 from policies.resource import Resource
 from policies.rules import CATALOG
 from stacks.queues import node_pools
+from tests.components.graph import Graph
 from tests.policies.mutants.mutation import fates
 from tests.stacks.composition import judged
 from tests.stacks.composition.large import (
@@ -30,6 +32,7 @@ from tests.stacks.composition.large import (
     whole,
     worker,
 )
+from trainstack.preflight.aws import permissions
 
 
 def kueue(kind: str) -> dict[str, Any]:
@@ -44,6 +47,14 @@ def test_the_manager_has_a_flavor_for_each_pool_of_each_cluster() -> None:
         f"{cluster}-{pool}": {"trainstack.dev/pool": f"{cluster}-{pool}", CLUSTER_LABEL: cluster}
         for cluster, pool in (("usw2", "h100"), ("usw2", "l4"), ("use1", "a100"), ("use1", "l4"))
     }
+
+
+@pytest.mark.parametrize("graph", [functools.partial(worker, "usw2"), whole], ids=["worker", "manager"])
+def test_the_deployer_is_allowed_every_type_that_is_made(graph: Callable[[], Graph]) -> None:
+    """Preflight checks, and bootstrap prints, the rights of the types in the table alone."""
+    spec = of_stack(stackspec.load_file(STACK if graph is whole else f"{STACK}-usw2").spec)
+    made = {one.request.type for one in graph().registered}
+    assert {one for one in made if one.startswith("aws:")} <= {*permissions.rows(spec)}
 
 
 def test_a_flavor_of_the_manager_selects_nodes_of_the_worker() -> None:

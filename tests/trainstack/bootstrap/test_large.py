@@ -12,7 +12,7 @@ from tests.trainstack.bootstrap.setup import AGENCY, folder, printed
 from tests.trainstack.bootstrap.test_aws import ACCOUNT, Account, documents
 from trainstack.bootstrap.aws.rights import MOST_CHARACTERS, size
 from trainstack.bootstrap.stacks import place
-from trainstack.preflight.aws.permissions import GROUP_TAG, STACK_TAG, simulated
+from trainstack.preflight.aws.permissions import GROUP_TAG, STACK_TAG, rows, simulated
 from trainstack.preflight.gcp.permissions import permissions
 
 STACK = "large-aws"
@@ -47,6 +47,17 @@ def test_one_deployer_may_do_what_every_stack_needs(name: str, made: Account) ->
             service = arn.partition("aws-service-role/")[2].partition("/")[0]
             linked = {"iam:AWSServiceName": service} if service else {}
             assert made.allows(STACK, action, arn, **keys, **linked), (action, arn)
+
+
+def test_the_manager_alone_connects_networks(made: Account) -> None:
+    manager, cluster = (of_stack(load_file(one).spec) for one in STACKS[:2])
+    types = rows(manager).keys() - rows(cluster).keys()
+    accepter = "aws:ec2/vpcPeeringConnectionAccepter:VpcPeeringConnectionAccepter"
+    assert types == {"aws:ec2/vpcPeeringConnection:VpcPeeringConnection", accepter}
+    # A manager in another account accepts, and makes routes, as the deployer of the cluster.
+    assert rows(cluster, guest=True).keys() - rows(cluster).keys() == {accepter}
+    peering = {f"ec2:{verb}VpcPeeringConnection" for verb in ("Create", "Accept", "Delete")}
+    assert all(made.allows(STACK, one, "*") for one in (*peering, "ec2:DescribeVpcPeeringConnections"))
 
 
 def test_the_deployer_has_the_states_of_all_and_of_no_other(made: Account) -> None:

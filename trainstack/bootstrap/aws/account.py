@@ -168,7 +168,11 @@ class ClientAccount(AccountNames):
             {**_deny(rights.SECRETS, [key]), "Condition": {"StringNotEquals": other}},
         ]
         limit = _of(one.specs[0]).permissions_boundary or self.roles_boundary_arn(one)
-        made = [statement for spec in one.specs for statement in rights.statements(spec, limit)]
+        made = [
+            statement
+            for spec in one.specs
+            for statement in rights.statements(spec, limit, guest=one.is_guest)
+        ]
         return rights.policies([*found, *(rights.merged(made) if len(one.specs) > 1 else made)])
 
     def secrets_provider(self, stack: str) -> str:

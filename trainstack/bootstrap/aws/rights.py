@@ -59,14 +59,15 @@ _OF_GROUPS = frozenset({
 """Actions on Auto Scaling groups that EKS made for the stack's cluster."""
 
 
-def statements(spec: StackSpec, boundary: str) -> list[Statement]:
+def statements(spec: StackSpec, boundary: str, *, guest: bool = False) -> list[Statement]:
     """Rights to deploy a stack, on its own resources where they have names, and to run `preflight`.
 
-    `boundary`: ARN that every role must have that the deployer creates or changes.
+    `boundary`: ARN that every role must have that the deployer creates or changes. `guest`: it is a cluster
+    whose manager is in another account.
     """
     fields = fields_of(spec)
     resources: dict[str, set[str]] = defaultdict(set)
-    for arn, actions in by_resource(spec).items():
+    for arn, actions in by_resource(spec, guest=guest).items():
         patterns = [pattern.format(**fields) for pattern in patterns_of(arn)]
         for action in actions:
             resources[action].update(patterns)

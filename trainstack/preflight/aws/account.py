@@ -31,6 +31,13 @@ class Account:
     """Specs of other stacks that are deployed with this one in its region, and share its quotas."""
     deployer: Clients | None = None
     """Clients with the credentials of the environment, where `clients` assume a role."""
+    manager: StackSpec | None = None
+    """The large stack of a cluster, where it is in another account or on another cloud."""
+
+    @property
+    def is_guest(self) -> bool:
+        """Return whether the stack is a cluster whose large stack is in another account."""
+        return self.manager is not None
 
     @property
     def cluster(self) -> ClusterLayout:

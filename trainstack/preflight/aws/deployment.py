@@ -11,7 +11,7 @@ from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.several.derived import of_stack
 from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.aws.needs import needs
-from trainstack.preflight.deployment import Preflight, unsupported
+from trainstack.preflight.deployment import Preflight, manager_elsewhere, unsupported
 from trainstack.preflight.shortfalls import Short
 
 if TYPE_CHECKING:  # slow to import
@@ -57,7 +57,8 @@ def preflight_of(
         deployer = login.clients() if on.assume_role else None
         own = login.clients(role=_role(spec, on.assume_role)) if on.assume_role else login.clients()
         beside = tuple(one for one in together if one.name != spec.name and _shares_quotas(one, spec))
-        account = Account(spec, layout, on, own, beside=beside, deployer=deployer)
+        away = manager_elsewhere(spec, together)
+        account = Account(spec, layout, on, own, beside=beside, deployer=deployer, manager=away)
     except login.LoggedOutError as error:
         fix = "Name a profile that exists."
         raise UserError([Problem("AWS_PROFILE", None, str(error), fix, code="logged-out")]) from None

@@ -9,7 +9,7 @@ from infra.catalog.aws.model import Permission
 from infra.naming import TAG_PREFIX
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
-from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
@@ -52,7 +52,7 @@ def deploying(account: Account) -> Iterator[Answer]:
         yield Answer(_CHECK, State.UNKNOWN, f"IAM simulates policies of roles and users, not {caller}", fix)
         return
     denied: dict[str, dict[str, None]] = {}
-    for resource, every, passed in requests(account.spec):
+    for resource, every, passed in requests(account.spec, guest=account.is_guest):
         for start in range(0, len(every), _AT_ONCE):
             asked = {
                 "PolicySourceArn": arn,
@@ -74,7 +74,8 @@ def deploying(account: Account) -> Iterator[Answer]:
             fix = "Set on.permissions_boundary to the boundary that the deployer's policy names."
         yield Answer(_CHECK, state, f"{reason}: {', '.join(refused)}", fix)
     if not denied:
-        yield Answer(_CHECK, State.READY, f"{len(actions(account.spec))} actions are allowed to {me}")
+        count = len(actions(account.spec, guest=account.is_guest))
+        yield Answer(_CHECK, State.READY, f"{count} actions are allowed to {me}")
 
 
 def source(account: Account, caller: str) -> str | None:
@@ -93,9 +94,12 @@ def source(account: Account, caller: str) -> str | None:
     return str(found["Role"]["Arn"]) if found else None
 
 
-def requests(spec: StackSpec) -> Iterator[tuple[str, list[str], str]]:
-    """Resources with their actions, and the service to which a role is passed; empty for other actions."""
-    for resource, names in simulated(spec).items():
+def requests(spec: StackSpec, *, guest: bool = False) -> Iterator[tuple[str, list[str], str]]:
+    """Resources with their actions, and the service to which a role is passed; empty for other actions.
+
+    `guest`: as `rows`.
+    """
+    for resource, names in simulated(spec, guest=guest).items():
         yield resource, [one for one in names if one != _HAND_OVER], ""
         if _HAND_OVER in names:
             yield from ((resource, [_HAND_OVER], service) for service in passed_to(spec))
@@ -128,10 +132,13 @@ def _exists(account: Account, resource: str) -> bool:
     return account.found("iam", "get_role", "NoSuchEntity", RoleName=name) is not None
 
 
-def simulated(spec: StackSpec) -> Mapping[str, list[str]]:
-    """The actions of a deployment by the ARN for their simulation; "*" for all resources."""
+def simulated(spec: StackSpec, *, guest: bool = False) -> Mapping[str, list[str]]:
+    """The actions of a deployment by the ARN for their simulation; "*" for all resources.
+
+    `guest`: as `rows`.
+    """
     fields = fields_of(spec)
-    return {arn.format(**fields): names for arn, names in by_resource(spec).items()}
+    return {arn.format(**fields): names for arn, names in by_resource(spec, guest=guest).items()}
 
 
 def fields_of(spec: StackSpec) -> Mapping[str, str]:
@@ -139,9 +146,12 @@ def fields_of(spec: StackSpec) -> Mapping[str, str]:
     return {"stack": spec.name, "region": spec.region, "account": _on(spec).account_id}
 
 
-def by_resource(spec: StackSpec) -> Mapping[str, list[str]]:
-    """The actions of a deployment by the ARN of the catalog, with its fields; "*" for all resources."""
-    wanted, types = actions(spec), rows(spec)
+def by_resource(spec: StackSpec, *, guest: bool = False) -> Mapping[str, list[str]]:
+    """The actions of a deployment by the ARN of the catalog, with its fields; "*" for all resources.
+
+    `guest`: as `rows`.
+    """
+    wanted, types = actions(spec, guest=guest), rows(spec, guest=guest)
     found: dict[str, list[str]] = {}
     for row in facts.simulated_resources.values():
         names = [action for action in row.actions if action in wanted]
@@ -151,9 +161,9 @@ def by_resource(spec: StackSpec) -> Mapping[str, list[str]]:
     return {_ANY: [action for action in wanted if action not in limited], **found}
 
 
-def actions(spec: StackSpec) -> list[str]:
-    """The actions for the resource types of this stack."""
-    return sorted({action for row in rows(spec).values() for action in row.actions})
+def actions(spec: StackSpec, *, guest: bool = False) -> list[str]:
+    """The actions for the resource types of this stack; `guest`: as `rows`."""
+    return sorted({action for row in rows(spec, guest=guest).values() for action in row.actions})
 
 
 def passed_to(spec: StackSpec) -> list[str]:
@@ -161,15 +171,22 @@ def passed_to(spec: StackSpec) -> list[str]:
     return sorted({service for row in rows(spec).values() for service in row.passes_to})
 
 
-def rows(spec: StackSpec) -> Mapping[str, Permission]:
-    """The rows of this stack by type, without those of parts that its spec lacks."""
+def rows(spec: StackSpec, *, guest: bool = False) -> Mapping[str, Permission]:
+    """The rows of this stack by type, without those of parts that its spec lacks.
+
+    `guest`: its manager, in another account, makes in this one what accepts the connection of both networks.
+    """
     balancer = _on(spec).load_balancer
     jobs, slurm = isinstance(spec.layout, SmallLayout), isinstance(spec.layout, SlurmLayout)
+    # Of clusters, a manager alone has no pools.
+    manages = isinstance(spec.layout, ClusterLayout) and not spec.layout.pools
     # In a cluster, the cluster itself schedules validations.
     repeats = jobs and spec.smoke.schedule is not None
     absent = {
         "aws:lb/": balancer is None,
         "aws:autoscaling/attachment:": balancer is None,
+        "aws:ec2/vpcPeeringConnection:": not manages,
+        "aws:ec2/vpcPeeringConnectionAccepter:": not (manages or guest),
         "aws:costexplorer/": spec.budget.anomaly_usd is None,
         "aws:fsx/": spec.data.shared_fs is None,
         "aws:efs/": not spec.data.homes,
