@@ -67,6 +67,11 @@ class PoolCapacity:
         return self.reservation is not None
 
     @property
+    def bought_at(self) -> tuple[str, str, str | None]:
+        """Cloud, region and id of its reservation: names of Google Cloud are of a region, too."""
+        return self.cloud, self.region, self.reservation
+
+    @property
     def commitment(self) -> str:
         """Kind of the commitment: of the reservation, else `min_nodes`."""
         return self.kind if self.prepaid else "min_nodes"

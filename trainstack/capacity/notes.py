@@ -1,5 +1,6 @@
 """Facts of a stack file and a ledger that do not fit together (pure)."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from trainstack.capacity.classes import PoolCapacity
@@ -9,7 +10,7 @@ from trainstack.capacity.reserved import ReservedCapacity
 
 def notes(pools: Sequence[PoolCapacity], past: History) -> Iterator[str]:
     """Commitments that have ended, are shared or of unknown duration, and hours that no pool can have had."""
-    names: dict[str, str] = {}
+    names: dict[tuple[str, str, str | None], str] = {}
     for pool in pools:
         at = f"{pool.path}.purchase"
         if pool.period.end is not None and pool.period.end <= past.end:
@@ -19,7 +20,7 @@ def notes(pools: Sequence[PoolCapacity], past: History) -> Iterator[str]:
             )
         if pool.kind == "block" and pool.period.end is None:
             yield f"{at}.ends: the end of pool {pool.pool} is unknown; it is counted without an end"
-        other = names.setdefault(pool.reservation or "", pool.pool) if pool.prepaid else pool.pool
+        other = names.setdefault(pool.bought_at, pool.pool) if pool.prepaid else pool.pool
         if other != pool.pool:
             yield (
                 f"{at}.id: pools {other} and {pool.pool} name {pool.reservation}; each counts its "
@@ -44,10 +45,11 @@ def reservation_notes(
     pools: Sequence[PoolCapacity], described: Mapping[str, ReservedCapacity]
 ) -> Iterator[str]:
     """Reservations that are not read, cannot be used in part, or cannot be given back yet."""
+    users = Counter(pool.bought_at for pool in pools)
     for pool in pools:
         if pool.reservation is None:
             continue
-        at, found = f"{pool.path}.purchase", described.get(pool.reservation)
+        at, found = f"{pool.path}.purchase", described.get(pool.path)
         if found is None:
             if pool.max_nodes is None:
                 yield f"{at}: the cloud was not read; it counts as {pool.nodes} machines without an end"
@@ -56,7 +58,8 @@ def reservation_notes(
             yield f"{at}: {found.id} is {found.status}: no capacity, and no bill"
         if found.machine and found.machine != pool.machine:
             yield f"{at}: {found.id} reserves {found.machine}, not {pool.machine}"
-        if pool.max_nodes is not None and found.segments and found.nodes != pool.max_nodes:
+        own = pool.max_nodes is not None and users[pool.bought_at] == 1
+        if own and found.segments and found.nodes != pool.max_nodes:
             yield (
                 f"{pool.path}.max_nodes: {found.id} has {found.nodes} nodes, and the pool can have "
                 f"{pool.max_nodes}; the report counts those of the reservation"

@@ -1,6 +1,7 @@
 """Pools and machines with GPUs of a stack, with reservations as the cloud describes them."""
 
 import datetime
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -20,12 +21,18 @@ def pools(
 ) -> tuple[PoolCapacity, ...]:
     """Pools and machines with GPUs, with prices as of a day; of a manager, those of all clusters.
 
-    `described`: reservations by the id in the stack file, where the cloud was read.
+    `described`: reservations by the path of their pool, where the cloud was read. Of one that several pools
+    name, each has at most its `max_nodes`.
     """
     machines = managed_machines(spec)
     found = tuple(job_pools(spec, machines, on)) if machines else cluster_pools(spec, on)
-    known = ((one, described.get(one.reservation or "")) for one in found)
-    return tuple(one if read is None else _as_described(one, read, on) for one, read in known)
+    users = Counter(one.bought_at for one in found)
+    return tuple(
+        _as_described(one, read, on, shared=users[one.bought_at] > 1)
+        if (read := described.get(one.path))
+        else one
+        for one in found
+    )
 
 
 def managed_machines(spec: StackSpec) -> tuple[JobMachineSpec, ...]:
@@ -33,7 +40,9 @@ def managed_machines(spec: StackSpec) -> tuple[JobMachineSpec, ...]:
     return spec.layout.machines if isinstance(spec.layout, SmallLayout) else ()
 
 
-def _as_described(pool: PoolCapacity, found: ReservedCapacity, on: datetime.date) -> PoolCapacity:
+def _as_described(
+    pool: PoolCapacity, found: ReservedCapacity, on: datetime.date, *, shared: bool
+) -> PoolCapacity:
     """The pool with nodes, times and fee of its reservation."""
     rates: Mapping[Market, GpuHourRate | None] = pool.rates
     hours = sum(
@@ -44,4 +53,6 @@ def _as_described(pool: PoolCapacity, found: ReservedCapacity, on: datetime.date
     if found.fee_usd is not None and hours:
         usd = found.fee_usd / hours / pool.node_gpus
         rates = {**rates, "own": GpuHourRate(usd, f"upfront fee of {found.id}", on, old=False)}
-    return replace(pool, nodes=found.nodes, period=found.span, segments=tuple(found.segments), rates=rates)
+    most = pool.max_nodes if shared and pool.max_nodes is not None else found.nodes
+    segments = tuple(replace(one, nodes=min(one.nodes, most)) for one in found.segments)
+    return replace(pool, nodes=min(found.nodes, most), period=found.span, segments=segments, rates=rates)

@@ -9,7 +9,7 @@ import pytest
 from infra.errors import Problem
 from infra.stackspec import load_file
 from infra.stackspec.aws.purchases import TrainingPlan
-from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.layouts import LargeLayout, SmallLayout
 from infra.stackspec.stack import StackSpec
 from tests.trainstack.capacity.test_capacity import START, past, pool
 from tests.trainstack.preflight.aws.asking import Cloud
@@ -26,6 +26,7 @@ from trainstack.ledger.periods import TimeSpan
 
 DAY = datetime.timedelta(days=1)
 RESERVATIONS = "compute.reservations.aggregatedList"
+PLAN_PATH = "layout.machines[0]"
 ARN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/december"
 PLAN: dict[str, Any] = {
     "TrainingPlanArn": ARN,
@@ -74,7 +75,7 @@ def plan_pool(answer: dict[str, Any]) -> tuple[PoolCapacity, ReservedCapacity]:
     (found,) = described(pools(spec, START.date()), cloud)
     assert isinstance(found, ReservedCapacity) and cloud.is_exhausted()
     assert cloud.regions == [("sagemaker", spec.region)]
-    return pools(spec, START.date(), {ARN: found})[0], found
+    return pools(spec, START.date(), {PLAN_PATH: found})[0], found
 
 
 def test_a_plan_commits_its_parts_and_its_fee_is_the_price_of_all_their_hours() -> None:
@@ -85,7 +86,7 @@ def test_a_plan_commits_its_parts_and_its_fee_is_the_price_of_all_their_hours() 
     assert one.committed(START + 3 * DAY, START + 5 * DAY) == 0
     own = one.rates["own"]
     assert own is not None and own.usd == pytest.approx(16800 / (2 * 8 * 24 * 7))
-    assert [note.split(": ")[1] for note in reservation_notes([one], {ARN: found})] == [
+    assert [note.split(": ")[1] for note in reservation_notes([one], {one.path: found})] == [
         "1 of 2 machines are unhealthy"
     ]
 
@@ -103,7 +104,7 @@ def test_a_plan_that_failed_commits_nothing() -> None:
     parts = [{**row, "Status": "Failed"} for row in PLAN["ReservedCapacitySummaries"]]
     one, found = plan_pool({**PLAN, "Status": "Failed", "ReservedCapacitySummaries": parts})
     assert one.nodes == 0 and not [*commitment_uses([one], past(lambda _: 1.0, 30))]
-    assert any("no capacity, and no bill" in note for note in reservation_notes([one], {ARN: found}))
+    assert any("no capacity, and no bill" in note for note in reservation_notes([one], {one.path: found}))
 
 
 @pytest.mark.parametrize(
@@ -142,8 +143,47 @@ def test_a_reservation_has_the_times_and_nodes_of_ec2() -> None:
     (found,) = described([pool("reserved", 4)], cloud)
     assert isinstance(found, ReservedCapacity)
     assert (found.nodes, found.free, found.span) == (3, 2, TimeSpan(START + 10 * DAY, None))
-    (size, locked) = reservation_notes([pool("reserved", 4)], {"cr-1": found})
+    one = pool("reserved", 4)
+    (size, locked) = reservation_notes([one], {one.path: found})
     assert "has 3 nodes" in size and "2026-09-10" in locked
+
+
+def test_a_cancelled_reservation_without_an_end_is_not_paid_for_ever() -> None:
+    row = {
+        "CapacityReservationId": "cr-1",
+        "State": "cancelled",
+        "InstanceType": "p4d.24xlarge",
+        "TotalInstanceCount": 4,
+        "StartDate": START,
+    }
+    answer = {"CapacityReservations": [row]}
+    cloud = Cloud().answers("ec2", "describe_capacity_reservations", answer, CapacityReservationIds=["cr-1"])
+    (found,) = described([pool("reserved", 4)], cloud)
+    assert isinstance(found, ReservedCapacity) and found.nodes == 0
+
+
+def test_pools_of_one_reservation_share_its_nodes_and_one_of_another_region_has_its_own() -> None:
+    large = load_file("large-gcp").spec
+    assert isinstance(large.layout, LargeLayout)
+    first, second = large.layout.clusters
+    (h100,) = (one for one in first.pools if one.name == "h100")
+    a, b, c = (
+        h100.model_copy(update={"name": f"h100-{index}", "max_nodes": most})
+        for index, most in enumerate((3, 2, 4))
+    )
+    clusters = (first.model_copy(update={"pools": (a, b)}), second.model_copy(update={"pools": (c,)}))
+    layout = large.layout.model_copy(update={"clusters": clusters})
+    teams = tuple(one.model_copy(update={"gpus": {}}) for one in large.teams)
+    spec = large.model_copy(update={"layout": layout, "teams": teams})
+    named = [one for one in pools(spec, START.date()) if one.prepaid]
+    here, there = (
+        ReservedCapacity("h100", "READY", one.machine, [CapacitySegment(TimeSpan(START, None), nodes)])
+        for one, nodes in ((named[0], 5), (named[-1], 4))
+    )
+    read = {one.path: here if one.region == first.region else there for one in named}
+    found = [one for one in pools(spec, START.date(), read) if one.prepaid]
+    assert [one.nodes for one in found] == [3, 2, 4]
+    assert not [note for note in reservation_notes(found, read) if "max_nodes" in note]
 
 
 @pytest.mark.parametrize(

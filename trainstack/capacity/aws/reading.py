@@ -23,6 +23,7 @@ _ABSENT = (
 )
 # States without capacity, or without a bill (botocore 1.44.5 ec2 CapacityReservation.State). One that is
 # `expired` or `cancelled` was billed until its end; `cancelling` is billed until its wind-down is over.
+_OVER = ("cancelled", "expired")
 _NEVER = ("failed", "payment-failed", "unsupported", "assessing", "Failed", "Pending")
 
 
@@ -99,7 +100,9 @@ def _segments(
     status: str, start: datetime.datetime | None, end: datetime.datetime | None, nodes: int
 ) -> tuple[CapacitySegment, ...]:
     span = TimeSpan(*(None if at is None else at.astimezone(datetime.UTC) for at in (start, end)))
-    return () if status in _NEVER else (CapacitySegment(span, nodes),)
+    # A reservation without an end date that was cancelled does not say when.
+    over = status in _NEVER or (status in _OVER and end is None)
+    return () if over else (CapacitySegment(span, nodes),)
 
 
 def _fee(found: Mapping[str, Any]) -> float | None:

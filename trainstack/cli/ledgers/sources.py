@@ -113,16 +113,17 @@ def of_managed(spec: "StackSpec", months: Sequence[str], *, rehearse: bool) -> C
 
 
 def of_account(spec: "StackSpec") -> tuple[Mapping[str, ReservedCapacity], Sequence[Problem]]:
-    """Reservations of the stack as its clouds describe them, by id, and those that could not be read."""
+    """Reservations as clouds describe them, by the path of their pool, and those that could not be read."""
     known = [one for one in pools(spec, _today()) if one.reservation is not None]
     found: dict[str, ReservedCapacity] = {}
     problems: list[Problem] = []
     for cloud in dict.fromkeys(one.cloud for one in known):
-        for one in services_of(cloud).reservations([pool for pool in known if pool.cloud == cloud]):
+        here = [pool for pool in known if pool.cloud == cloud]
+        for pool, one in zip(here, services_of(cloud).reservations(here), strict=True):
             if isinstance(one, Problem):
                 problems.append(one)
             else:
-                found[one.id] = one
+                found[pool.path] = one
     return found, problems
 
 

@@ -32,6 +32,6 @@ def _budget_of(loaded: LoadedSpec) -> str:
     member, name = loaded.member, loaded.spec.name
     if member is None:
         return ""
-    if member.is_elsewhere(loaded.spec):
+    if member.has_budget:
         return f"cluster {member.cluster}, a part of the budget of the whole stack {member.of.name}"
     return f"the whole stack {member.of.name}; `trainstack cost -s {name}` shows the part of this cluster"

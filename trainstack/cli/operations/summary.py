@@ -189,9 +189,9 @@ def _job_fields(
 
 
 def budget_of(loaded: stackspec.LoadedSpec) -> str:
-    """Name of the stack whose budget it is: of a cluster, the large stack, unless its cloud has a part."""
+    """Name of the stack whose budget it is: of a cluster, the large stack, unless it has a part."""
     member = loaded.member
-    return loaded.spec.name if member is None or member.is_elsewhere(loaded.spec) else member.of.name
+    return loaded.spec.name if member is None or member.has_budget else member.of.name
 
 
 def budget_line(loaded: stackspec.LoadedSpec, estimate: cost.CostEstimate, today: datetime.date) -> str:
@@ -199,7 +199,7 @@ def budget_line(loaded: stackspec.LoadedSpec, estimate: cost.CostEstimate, today
     budget, member = f"${loaded.spec.budget.monthly_usd:,.0f}", loaded.member
     if member is None:
         return budget
-    if member.is_elsewhere(loaded.spec):
+    if member.has_budget:
         whole = f"${member.of.budget.monthly_usd:,.0f}"
         return f"{budget} of this cluster, a part of {whole} of the whole stack {member.of.name}"
     expected = cost.estimate(member.of, today).expected
