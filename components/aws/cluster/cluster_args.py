@@ -27,6 +27,9 @@ class SystemPoolArgs(TypedDict):
     """Fewest nodes, also at creation."""
     max_nodes: int
     """Most nodes."""
+    subnet_ids: NotRequired[Sequence[pulumi.Input[str]]]
+    """Those of the cluster's subnets in which the nodes are, such as those of the zone of their pods' disks.
+    Default: all."""
     live: NotRequired[LiveSizeArgs]
     """The node group as it is now; absent before it exists."""
 

@@ -225,7 +225,7 @@ class AwsCluster(Component):
             nodes.group_name(f"{self._prefix}-system"),
             cluster_name=self._cluster.name,
             node_role_arn=self.node_role_arn,
-            subnet_ids=args["subnet_ids"],
+            subnet_ids=pool.get("subnet_ids", args["subnet_ids"]),
             version=self._cluster.version,
             release_version=args.get("node_image"),
             ami_type="AL2023_ARM_64_STANDARD" if arm else "AL2023_x86_64_STANDARD",

@@ -75,7 +75,6 @@ class SystemArgs(TypedDict):
     """Folder of health.sh on every node, as slurm.conf names it."""
     partitions: Sequence[PartitionArgs]
     mounts: Sequence[MountArgs]
-    accounting_gib: int
     directory: NotRequired[Mapping[str, str]]
     """`uri` and `base` of the LDAP directory of members. Default: none."""
 

@@ -12,7 +12,7 @@ from components.kubernetes.access import bound_role, may
 from components.kubernetes.charts import charts
 from components.kubernetes.manifest import Manifest
 from components.kubernetes.programs.program import Program, digest
-from components.kubernetes.slurm.database import database
+from components.kubernetes.slurm.database import DatabaseArgs, database
 from components.kubernetes.slurm.objects import (
     CHECKS,
     CONFIG,
@@ -46,6 +46,8 @@ class SlurmSystemArgs(SystemArgs):
     """prolog.sh and epilog.sh."""
     health: str
     """health.sh."""
+    database: DatabaseArgs
+    """Disk of the accounting."""
     add_user: str
     """add-user.sh, in the login pod."""
     volumes: Mapping[str, VolumeArgs]
@@ -72,7 +74,7 @@ class KubernetesSlurm(Component):
         keys = self._keys(args, inside)
         with_keys = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=[keys]))
         stored = database(
-            f"{name}-database", args["images"]["mariadb"], args["accounting_gib"], with_keys, self.child
+            f"{name}-database", args["images"]["mariadb"], args["database"], with_keys, self.child
         )
         files = self._files(args, inside)
         claims = [

@@ -7,7 +7,8 @@ from pydantic import Field
 from infra.stackspec.model import FilePath, Image, KubernetesVersion, LdapBase, LdapsUri, Model
 
 SYSTEM_NODES: Final = 2
-"""Nodes of login, controller and accounting: one may fail, and the other takes its pods."""
+"""Nodes of login, controller and accounting, in one zone as their disks: one may fail, and the other takes
+its pods. The loss of the zone is an outage."""
 
 
 class SlinkyImages(Model):
@@ -64,7 +65,7 @@ class SlinkySpec(Model):
     """Directory with the users; null: none, and only root can log in, by `kubectl exec`."""
 
     accounting_gib: Annotated[int, Field(ge=10, le=16384)] = 50
-    """Encrypted disk of the accounting database, in GiB; its claim cannot shrink."""
+    """Encrypted disk of the accounting database, in GiB; it grows in place, and cannot shrink."""
 
     container: FilePath | None = None
     """Squash file of the validation's image on the shared file systems, run by pyxis; null: the validation

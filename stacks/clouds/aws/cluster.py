@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pulumi
 
@@ -68,9 +68,18 @@ class EksCluster(Cluster):
 class AwsCloud:
     """`stacks.parts.ClusterCloud` on AWS. Settings of AWS are in the spec's part `on`."""
 
-    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: AwsSpec, *, cluster: str = "") -> None:
-        """`cluster`: its name among several ones."""
+    def __init__(
+        self,
+        spec: StackSpec,
+        layout: ClusterLayout,
+        on: AwsSpec,
+        *,
+        cluster: str = "",
+        system_zone: str | None = None,
+    ) -> None:
+        """`cluster`: its name among several ones; `system_zone`: that of system nodes. None: all zones."""
         self._spec, self._layout, self._on, self._cluster = spec, layout, on, cluster
+        self._system_zone = system_zone
         # The name of a stack never changes; profile, owner, cost center and additional tags may change while
         # jobs run.
         self._tags = lasting_tags(spec.name)
@@ -133,6 +142,8 @@ class AwsCloud:
             "min_nodes": pool.min_nodes,
             "max_nodes": pool.max_nodes,
         }
+        if self._system_zone is not None:
+            size["subnet_ids"] = [network.private_subnet_id_by_zone[self._system_zone]]
         if (live := self._live.get(f"{self._spec.name}-cluster-system")) is not None:
             size["live"] = live
         version = self._layout.kubernetes_version
@@ -235,7 +246,7 @@ class AwsCloud:
 
         `members_on_nodes`: pods mount all homes, and members are users of the pods.
         """
-        AwsDisks(f"{self._spec.name}-disks", {"key_arn": cluster.eks.disk_key_arn}, cluster.inside)
+        disks = AwsDisks(f"{self._spec.name}-disks", {"key_arn": cluster.eks.disk_key_arn}, cluster.inside)
         store = store_on_aws(
             self._spec,
             self._on,
@@ -247,7 +258,7 @@ class AwsCloud:
         )
         if storage_alarms.on_aws(self._spec):
             alarms_on_aws(self._spec, store.tiers, self._alert_topic, self._on_aws)
-        return store
+        return replace(store, disk_class=disks.storage_class)
 
     def tracking(self, cluster: EksCluster, store: AwsStore) -> Tracking:
         """MLflow, with Aurora and Secrets Manager behind it and optionally a load balancer."""

@@ -57,7 +57,9 @@ class AwsSlinky:
         self._spec, self._layout = spec, layout
         self._slinky = demanded(on.slinky)
         self._cluster_layout = _cluster(layout, self._on)
-        self._cloud = AwsCloud(spec, self._cluster_layout, self._on)
+        # Disks of the controller and of the accounting do not leave their zone: where both nodes are in it,
+        # each takes the pods of the other.
+        self._cloud = AwsCloud(spec, self._cluster_layout, self._on, system_zone=layout.zones[0])
         options = slurm.SystemOptions(version=layout.slurm_version, folder=slinky.SCRIPTS)
         offers = {pool.name: self._offered(pool) for pool in layout.pools}
         sizes = {name: (one["cpu"], one["memory_gib"] * 1024) for name, one in offers.items()}
@@ -127,7 +129,11 @@ class AwsSlinky:
             ],
             "mounts": [{"claim": claim, "folder": folder} for claim, folder in mounts.items()],
             "volumes": volumes,
-            "accounting_gib": self._slinky.accounting_gib,
+            "database": {
+                "size_gib": self._slinky.accounting_gib,
+                "storage_class": demanded(store.disk_class),
+                "protect": self._spec.data.protect,
+            },
             "files": slinky.config_files(),
             "check": checks.prolog(),
             "health": checks.health(),

@@ -27,6 +27,8 @@ class AwsStore(Store):
     """A store on AWS, with its buckets and their key."""
 
     tiers: AwsStorage
+    disk_class: pulumi.Output[str] | None = None
+    """Storage class of disks in the cluster; None where there is none yet."""
 
 
 def store_on_aws(

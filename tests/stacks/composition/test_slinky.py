@@ -56,6 +56,14 @@ def test_nothing_of_kueue_and_no_autoscaler_owns_the_nodes() -> None:
     assert sum(sizes.values()) == 6
 
 
+def test_system_nodes_are_in_the_zone_of_the_disks_of_their_pods() -> None:
+    (system,) = (one for name, one in graph().all("NodeGroup").items() if "system" in name)
+    (subnet,) = system["subnetIds"]
+    zones = {f"{name}-id": one["availabilityZone"] for name, one in graph().all("Subnet").items()}
+    assert zones[subnet] == stackspec.load_file(STACK).spec.layout.zones[0]
+    assert system["scalingConfig"]["minSize"] == 2
+
+
 def test_the_login_pod_is_private_and_takes_keys_alone() -> None:
     login = specs("LoginSet")["login"]
     assert login["service"]["spec"]["type"] == "ClusterIP"
@@ -65,6 +73,16 @@ def test_the_login_pod_is_private_and_takes_keys_alone() -> None:
 def test_keys_and_passwords_are_in_no_resource() -> None:
     secrets = {one["metadata"]["name"]: one for one in graph().all("Secret").values() if "metadata" in one}
     assert not {"slurm-key", "slurm-jwt", "slurm-database"} & set(secrets)
+
+
+def test_the_accounting_is_on_a_claim_of_its_own_which_grows_in_place() -> None:
+    claim = graph().find("PersistentVolumeClaim", "database-claim")
+    assert claim["spec"]["resources"] == {"requests": {"storage": "50Gi"}}
+    assert claim["spec"]["storageClassName"] == graph().find("StorageClass")["metadata"]["name"]
+    (server,) = graph().all("StatefulSet").values()
+    assert "volumeClaimTemplates" not in server["spec"]
+    claims = [one.get("persistentVolumeClaim") for one in server["spec"]["template"]["spec"]["volumes"]]
+    assert {"claimName": claim["metadata"]["name"]} in claims
 
 
 def test_the_operator_can_drain_nodes() -> None:
