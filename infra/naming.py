@@ -84,6 +84,11 @@ def dispatcher_role(stack: str) -> str:
     return f"{stack}-dispatcher"
 
 
+def login_role(stack: str) -> str:
+    """Role of a cluster as which the dispatcher of its manager logs in."""
+    return f"{stack}-manager"
+
+
 def lasting_tags(stack: str) -> dict[str, str]:
     """Tags of every resource of a stack that never change."""
     return {f"{TAG_PREFIX}:stack": stack}

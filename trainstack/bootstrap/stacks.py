@@ -22,13 +22,23 @@ class DeployedStacks:
     name: str
     """Name of the stack, or of the large one."""
     specs: tuple[StackSpec, ...]
-    elsewhere: tuple[str, ...] = ()
-    """Stacks of clusters in other places, whose state is with that of the large stack."""
+    elsewhere: tuple[StackSpec, ...] = ()
+    """Stacks of clusters in other places, whose state is with that of the large stack, and that itself."""
 
     @property
     def states(self) -> tuple[str, ...]:
         """Stacks whose state the deployer reads and writes here."""
-        return (*(spec.name for spec in self.specs), *(() if self.is_guest else self.elsewhere))
+        return tuple(spec.name for spec in (*self.specs, *(() if self.is_guest else self.elsewhere)))
+
+    @property
+    def manager(self) -> StackSpec | None:
+        """The large stack of a guest; None where its file is in no place, and for all others."""
+        return next((one for one in self.elsewhere if one.name == self.name), None)
+
+    @property
+    def clusters(self) -> tuple[StackSpec, ...]:
+        """Stacks of the clusters of a large stack, wherever they are."""
+        return tuple(one for one in (*self.specs, *self.elsewhere) if one.name != self.name)
 
     @property
     def is_guest(self) -> bool:
@@ -53,6 +63,8 @@ class BootstrapPlace:
 
     heads: Mapping[str, str] = field(default_factory=dict)
     """The large stack of each stack of a cluster, by name."""
+    far: tuple[StackSpec, ...] = ()
+    """Stacks of the client in other places."""
 
     @property
     def deployed(self) -> tuple[DeployedStacks, ...]:
@@ -60,14 +72,11 @@ class BootstrapPlace:
         found: dict[str, list[StackSpec]] = {}
         for spec in self.specs:
             found.setdefault(self.heads.get(spec.name, spec.name), []).append(spec)
-        here = {spec.name for spec in self.specs}
+        away: dict[str, list[StackSpec]] = {}
+        for spec in self.far:
+            away.setdefault(self.heads.get(spec.name, spec.name), []).append(spec)
         return tuple(
-            DeployedStacks(
-                name,
-                tuple(specs),
-                tuple(one for one, head in self.heads.items() if head == name and one not in here),
-            )
-            for name, specs in found.items()
+            DeployedStacks(name, tuple(specs), tuple(away.get(name, ()))) for name, specs in found.items()
         )
 
     @property
@@ -125,7 +134,8 @@ def place(folder: Path, chosen: Sequence[str]) -> BootstrapPlace:
     unread = list[Path]()
     others = dict(_others(folder, (cloud, name), unread))
     region = _home(specs[0], heads, specs).region
-    return BootstrapPlace(cloud, name, region, specs, others, unread, heads)
+    far = tuple(spec for spec, where in found if where != (cloud, name))
+    return BootstrapPlace(cloud, name, region, specs, others, unread, heads, far)
 
 
 def _home(spec: StackSpec, heads: Mapping[str, str], specs: Sequence[StackSpec]) -> StackSpec:

@@ -10,7 +10,7 @@ from components.aws import iam
 from components.aws.account import current_account
 from components.base import Component, Options
 from components.ordering import after
-from infra.naming import dispatcher_role
+from infra.naming import dispatcher_role, login_role
 
 # The session tags of EKS Pod Identity go along when its role assumes another one (pod-id-abac in the EKS user
 # guide).
@@ -120,7 +120,7 @@ class AwsManagerLogin(Component):
         # No policy: `sts:GetCallerIdentity`, which EKS calls with its login, needs no permission.
         role = aws.iam.Role(
             f"{name}-role",
-            name=f"{args['stack']}-manager",
+            name=login_role(args["stack"]),
             description=f"Login of the dispatcher of {manager} to {args['stack']}",
             assume_role_policy=current_account(self).apply(lambda own: trusted(own.partition)),
             max_session_duration=3600,

@@ -207,6 +207,8 @@ class ClientAccount(AccountNames):
         """Limits of the roles of a stack, or of a large one and its clusters."""
         no_state = [_deny(["s3:*"], self.bucket_arns), _deny(["kms:*"], [key]), _other_states(key)]
         found = [row for spec in one.specs for row in roles_boundary.statements(self.place.name, spec)]
+        if not one.is_guest:
+            found += roles_boundary.logins(one.clusters)
         found = rights.merged(found) if len(one.specs) > 1 else found
         return _document(*found, *_KEPT_TAG, _other_accounts(self.place.name), *no_state)
 

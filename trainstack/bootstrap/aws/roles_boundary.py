@@ -4,8 +4,12 @@ Sources: IAM user guide, "Permissions boundaries for IAM entities"; Service Auth
 of actions).
 """
 
+from collections.abc import Sequence
+
 from infra.catalog.aws.pcs import REGISTER
+from infra.naming import login_role
 from infra.stackspec import StackSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.bootstrap.aws.rights import SECRETS, Statement, allow
 from trainstack.preflight.aws.permissions import GROUP_TAG, STACK_TAG, passed_to
@@ -97,6 +101,17 @@ def statements(account: str, spec: StackSpec) -> list[Statement]:
     if isinstance(spec.layout, SlurmLayout):
         found.append(allow(_NODES_OF_SLURM, ["*"]))
     return [*found, *_sagemaker(account, spec.name)] if _SAGEMAKER in services else found
+
+
+def logins(clusters: Sequence[StackSpec]) -> list[Statement]:
+    """Statements for the dispatcher of a manager, which logs in to its clusters, also in other accounts."""
+    roles = [
+        f"arn:aws:iam::{one.on.account_id}:role/{login_role(one.name)}"
+        for one in clusters
+        if isinstance(one.on, AwsSpec)
+    ]
+    # The session tags of EKS Pod Identity are transitive (EKS user guide, "pod-id-abac").
+    return [allow(["sts:AssumeRole", "sts:TagSession"], roles)] if roles else []
 
 
 def _sagemaker(account: str, stack: str) -> list[Statement]:
