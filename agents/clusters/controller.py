@@ -50,6 +50,8 @@ class Dispatcher:
         """Clusters to which Kueue is connected."""
         self.lost: set[str] = set()
         """Clusters that get no jobs."""
+        self.refused = False
+        """Whether the API server refused a change since the last review: all are reviewed again."""
 
     def connect(self) -> set[str]:
         """Read to which clusters Kueue is connected."""
@@ -85,7 +87,7 @@ class Dispatcher:
 
     def review(self) -> str:
         """Decide about every Workload; returns the version from which to watch."""
-        version = ""
+        version, self.refused = "", False
         for page, version in self._server.paged(f"{API}/workloads"):  # noqa: B007 - of the last page
             for workload in page:
                 self.handle(workload)
@@ -100,8 +102,16 @@ class Dispatcher:
         return version
 
     def handle(self, workload: Object) -> None:
-        """Decide about one Workload. One that changed meanwhile is seen again."""
+        """Decide about one Workload. One that changed meanwhile is seen again; one that is refused, too."""
         self._beat()
+        try:
+            self._decided(workload)
+        except ApiServerError as error:
+            metadata = workload["metadata"]
+            say(f"{metadata['namespace']}/{metadata['name']} is not changed: {error}")
+            self.refused = True
+
+    def _decided(self, workload: Object) -> None:
         decision = decide(workload, self.clusters, self.lost)
         match decision:
             case None:
@@ -170,7 +180,8 @@ def run(
             before = dispatcher.lost, dispatcher.clusters
             leases.seen(dispatcher.connect())
             dispatcher.look(leases.stale())
-            if not version or before != (dispatcher.lost, dispatcher.clusters):
+            now = dispatcher.lost, dispatcher.clusters
+            if not version or dispatcher.refused or before != now:
                 version = dispatcher.review()
             version = dispatcher.watched(version)
         except (ApiServerError, OSError) as error:

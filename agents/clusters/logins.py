@@ -12,6 +12,7 @@ import base64
 import datetime
 import hashlib
 import hmac
+import http.client
 import json
 import os
 import urllib.error
@@ -20,6 +21,8 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
+
+from agents.shared.api_server import refusal
 
 _TIMEOUT_S = 5.0
 _EMPTY = hashlib.sha256(b"").hexdigest()
@@ -232,5 +235,7 @@ def _read(place: str, headers: Mapping[str, str], body: bytes | None = None) -> 
         with opener.open(request, timeout=_TIMEOUT_S) as response:
             return str(response.read().decode())
     except urllib.error.HTTPError as error:
-        why = error.read().decode(errors="replace")[:200]
+        why = refusal(error).decode(errors="replace")[:200]
         raise OSError(f"{urllib.parse.urlsplit(place).netloc}: {error.code} {why}") from error
+    except http.client.HTTPException as error:
+        raise OSError(f"{urllib.parse.urlsplit(place).netloc}: {type(error).__name__}: {error}") from error

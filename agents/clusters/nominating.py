@@ -9,8 +9,6 @@ library only.
 """
 
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +16,6 @@ from agents.shared.api_server import ApiServer, Object
 
 MANAGER = "kueue-admission"
 """Field manager (kueue v0.19.2 pkg/constants/constants.go, `AdmissionName`)."""
-_TIMEOUT_S = 30.0
 
 
 class ApplyingServer(ApiServer):
@@ -26,16 +23,9 @@ class ApplyingServer(ApiServer):
 
     def apply(self, path: str, body: Object) -> tuple[int, Object]:
         """Apply an object as `MANAGER`; returns the HTTP status and the response. Raises OSError."""
-        token = (self._account / "token").read_text(encoding="utf-8").strip()
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/apply-patch+yaml"}
-        place = f"{self.address}{path}?fieldManager={MANAGER}&force=true"
         # JSON is YAML.
-        request = urllib.request.Request(place, json.dumps(body).encode(), headers, method="PATCH")  # noqa: S310
-        try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S, context=self._context) as response:  # noqa: S310
-                return response.status, json.loads(response.read())
-        except urllib.error.HTTPError as error:
-            return error.code, {"message": error.read().decode(errors="replace")[:500]}
+        kind = "application/apply-patch+yaml"
+        return self._answered("PATCH", f"{path}?fieldManager={MANAGER}&force=true", body, kind)
 
 
 def nomination(workload: Object, cluster: str) -> dict[str, Any]:

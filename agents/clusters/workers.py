@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.shared.api_server import ApiServerError
+from agents.shared.api_server import ApiServerError, refusal
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,6 @@ class WorkerApi:
             with urllib.request.urlopen(request, timeout=self.timeout_s, context=context) as response:  # noqa: S310
                 return dict(json.loads(response.read()))
         except urllib.error.HTTPError as error:
-            raise ApiServerError(error.code, error.read().decode(errors="replace")[:200]) from error
-        except http.client.HTTPException as error:
-            raise OSError(f"{type(error).__name__}: {error}") from error
+            raise ApiServerError(error.code, refusal(error).decode(errors="replace")[:200]) from error
+        except (http.client.HTTPException, TypeError, ValueError) as error:
+            raise OSError(f"no JSON object: {type(error).__name__}: {error}") from error

@@ -55,13 +55,18 @@ class ApiServer:
     def ask(self, method: str, path: str, body: Object | None = None) -> tuple[int, Object]:
         """Send a request; returns the HTTP status and the response.
 
-        Raises OSError when the server cannot be reached or the connection breaks.
+        A PATCH is a merge patch (RFC 7386), which every kind of object supports. Raises OSError when the
+        server cannot be reached or the connection breaks.
         """
+        return self._answered(method, path, body, _MERGE if method == "PATCH" else _JSON)
+
+    def _answered(self, method: str, path: str, body: Object | None, kind: str) -> tuple[int, Object]:
+        """As `ask`, with a body of the type `kind`."""
         try:
-            with self._opened(method, path, body, _REQUEST_S) as response:
+            with self._opened(method, path, body, _REQUEST_S, kind) as response:
                 return response.status, _read(response.read())
         except urllib.error.HTTPError as error:
-            return error.code, _read(error.read())
+            return error.code, _read(refusal(error))
         except http.client.HTTPException as error:
             raise OSError(f"{type(error).__name__}: {error}") from error
 
@@ -136,15 +141,14 @@ class ApiServer:
                         raise OSError(f"no change of {path}: {line[:_SHOWN].decode(errors='replace')}")
                     yield change
         except urllib.error.HTTPError as error:
-            raise ApiServerError(error.code, str(_read(error.read()).get("message"))) from error
+            raise ApiServerError(error.code, str(_read(refusal(error)).get("message"))) from error
         except http.client.HTTPException as error:
             raise OSError(f"{type(error).__name__}: {error}") from error
 
-    def _opened(self, method: str, path: str, body: Object | None, limit_s: float) -> Any:
-        """The open response. A PATCH is a merge patch (RFC 7386), which every kind of object supports."""
+    def _opened(self, method: str, path: str, body: Object | None, limit_s: float, kind: str = _JSON) -> Any:
+        """The open response."""
         # Read every time: the kubelet renews it.
         token = (self._account / "token").read_text(encoding="utf-8").strip()
-        kind = _MERGE if method == "PATCH" else _JSON
         headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.address + path, data, headers, method=method)  # noqa: S310
@@ -168,6 +172,14 @@ def _read(content: bytes) -> Object:
     except ValueError:
         found = None
     return found if isinstance(found, dict) else {"message": content.decode(errors="replace")[:500]}
+
+
+def refusal(error: urllib.error.HTTPError) -> bytes:
+    """The content of an error's response, or what came of it before the connection broke. Raises OSError."""
+    try:
+        return error.read()
+    except http.client.IncompleteRead as broken:
+        return broken.partial
 
 
 def say(text: str) -> None:

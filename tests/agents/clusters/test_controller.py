@@ -6,8 +6,21 @@ from typing import Any
 import pytest
 
 from agents.clusters.controller import Dispatcher
-from agents.clusters.dispatch import CLUSTER_LABEL, LOST_TAINT
+from agents.clusters.dispatch import CHECK, CLUSTER_LABEL, LOST_TAINT
 from agents.clusters.nominating import ApplyingServer
+
+
+def workload(name: str) -> dict[str, Any]:
+    """One with quota on `east`."""
+    admission = {"podSetAssignments": [{"flavors": {"cpu": "east"}}]}
+    conditions = [{"type": "QuotaReserved", "status": "True"}]
+    checks = [{"name": CHECK, "state": "Pending"}]
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "team", "resourceVersion": "7"},
+        "status": {"conditions": conditions, "admissionChecks": checks, "admission": admission},
+    }
 
 
 class Server(ApplyingServer):
@@ -15,6 +28,16 @@ class Server(ApplyingServer):
 
     def __init__(self) -> None:
         self.taints: dict[str, Any] = {}
+        self.applied: list[str] = []
+
+    def paged(self, path: str, **selectors: str) -> Iterator[tuple[list[dict[str, Any]], str]]:
+        """Two Workloads with quota of the connected cluster."""
+        yield [workload("refused"), workload("other")], "7"
+
+    def apply(self, path: str, body: Any) -> tuple[int, dict[str, Any]]:
+        """The nomination of a Workload, one of which is refused."""
+        self.applied.append(path.split("/")[-2])
+        return (422, {"message": "no"}) if "refused" in path else (200, {})
 
     def every(self, path: str, **selectors: str) -> Iterator[dict[str, Any]]:
         """Connections or flavors."""
@@ -48,3 +71,12 @@ def test_a_connected_cluster_with_an_old_lease_gets_no_jobs_and_its_lease_is_sti
     dispatcher.look()
     assert dispatcher.lost == {"west"}
     assert server.taints["east"] == []
+
+
+def test_a_refused_change_stops_no_other_job_and_is_tried_again(server: Server) -> None:
+    dispatcher = Dispatcher(server)
+    dispatcher.connect()
+    dispatcher.look()
+    assert dispatcher.review() == "7"
+    assert server.applied == ["refused", "other"]
+    assert dispatcher.refused

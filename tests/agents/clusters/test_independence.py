@@ -28,7 +28,7 @@ class Server(ApplyingServer):
     def __init__(self) -> None:
         self.patched: list[str] = []
 
-    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
+    def ask(self, method: str, path: str, body: Any = None, **_: Any) -> tuple[int, dict[str, Any]]:
         return 200, {}
 
     def every(self, path: str, **selectors: str) -> Iterator[dict[str, Any]]:

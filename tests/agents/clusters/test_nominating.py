@@ -1,8 +1,14 @@
 """The status that the dispatcher applies as the field manager of Kueue."""
 
+import socket
+import ssl
+import threading
+from pathlib import Path
 from typing import Any
 
-from agents.clusters.nominating import applied, nomination
+import pytest
+
+from agents.clusters.nominating import ApplyingServer, applied, nomination
 
 CONDITIONS = [
     {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved"},
@@ -48,3 +54,36 @@ def test_an_object_that_kueue_has_not_applied_yet_gets_the_cluster_alone() -> No
     bare = {**WORKLOAD, "metadata": {**WORKLOAD["metadata"], "managedFields": []}}
     assert applied(bare) == {}
     assert nomination(bare, "east")["status"] == {"nominatedClusterNames": ["east"]}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhtml",
+        b"HTTP/1.1 500 No\r\nContent-Length: 100\r\n\r\n{",
+        b"nothing\r\n\r\n",
+    ],
+)
+def test_a_broken_response_is_an_error_that_the_dispatcher_logs(broken: bytes, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(broken)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        server = ApplyingServer.__new__(ApplyingServer)
+        server.address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server._account, server._context = tmp_path, ssl.create_default_context()
+        try:
+            status, answered = server.apply("/x", {})
+        except OSError:
+            pass
+        else:
+            assert isinstance(answered["message"], str), status
+        thread.join()
