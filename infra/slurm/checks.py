@@ -29,16 +29,26 @@ check() {
 """
 
 
-def prolog() -> str:
-    """prolog.sh and epilog.sh: exit code 1 drains the node, and requeues the job of a prolog."""
-    return f'#!/bin/sh\n{_CHECK}reason=$(check) || {{ echo "$reason" >&2; exit 1; }}\nexit 0\n'
+def prolog(more: str = "") -> str:
+    """prolog.sh and epilog.sh: exit code 1 drains the node, and requeues the job of a prolog.
+
+    `more` is a command of sh that fails, with the reason on its output, on a node that must take no jobs.
+    """
+    return f'#!/bin/sh\n{_CHECK}reason=$({_all(more)}) || {{ echo "$reason" >&2; exit 1; }}\nexit 0\n'
 
 
-def health() -> str:
-    """health.sh: drains the node with the reason; a node that is down or drained already is left alone."""
+def health(more: str = "") -> str:
+    """health.sh: drains the node with the reason; a node that is down or drained already is left alone.
+
+    `more`: as of `prolog`.
+    """
     return (
         f"#!/bin/sh\n{_CHECK}"
-        "reason=$(check) || scontrol update NodeName="
+        f"reason=$({_all(more)}) || scontrol update NodeName="
         '"${SLURMD_NODENAME:-$(hostname -s)}" State=DRAIN Reason="health: $reason"\n'
         "exit 0\n"
     )
+
+
+def _all(more: str) -> str:
+    return f"check && {more}" if more else "check"

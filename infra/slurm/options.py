@@ -34,6 +34,8 @@ class SystemOptions:
     """Nodes below one leaf switch in pools with RDMA; 0: a pool is below one switch."""
     folder: str = "/etc/slurm"
     """Folder of the files on every host."""
+    node_check: str = ""
+    """Command of sh in prolog.sh, epilog.sh and health.sh: where it fails, the node takes no jobs."""
 
     @property
     def release(self) -> tuple[int, int]:

@@ -7,14 +7,15 @@ from infra.slurm.system import SlurmSystem
 def files(system: SlurmSystem) -> dict[str, str]:
     """Texts by file name: for `/etc/slurm` of every host, and scripts for sacctmgr and scontrol."""
     name, switches = topology.topology(system)
+    more = system.options.node_check
     found = {
         "slurm.conf": conf.slurm_conf(system),
         "gres.conf": topology.gres_conf(system),
         "cgroup.conf": conf.cgroup_conf(),
         name: switches,
-        "prolog.sh": checks.prolog(),
-        "epilog.sh": checks.prolog(),
-        "health.sh": checks.health(),
+        "prolog.sh": checks.prolog(more),
+        "epilog.sh": checks.prolog(more),
+        "health.sh": checks.health(more),
         "accounts.sh": accounts.accounts_script(system),
         "add-user.sh": accounts.users_script(system),
     }

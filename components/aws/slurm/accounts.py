@@ -8,7 +8,8 @@ import pulumi_aws as aws
 
 from components.base import Component, Options
 from infra.catalog.aws.pcs import GROUP_TAG
-from infra.slurm.loading import loading_lines
+from infra.slurm import metadata
+from infra.slurm.loading import FOLDER, loading_lines
 
 _PATIENCE_S: Final = 1800
 """Seconds in which the login node must have started and loaded the accounts."""
@@ -64,8 +65,9 @@ class AwsSlurmAccounts(Component):
 
 
 def content(accounts: str, validation: str, add_user: str) -> dict[str, object]:
-    """The document: installs add-user.sh and runs accounts.sh as root."""
-    lines = loading_lines(accounts=accounts, validation=validation, add_user=add_user)
+    """The document: installs add-user.sh and runs accounts.sh as root; it fails where members reach keys."""
+    first, *rest = loading_lines(accounts=accounts, validation=validation, add_user=add_user)
+    lines = [first, f"{metadata.check(FOLDER)} >&2 || exit 1", *rest]
     return {
         "schemaVersion": "2.2",
         "description": "Accounts, QOS, quotas and budgets of the stack's teams.",

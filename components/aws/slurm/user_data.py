@@ -6,13 +6,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from infra.slurm import tracking
+from infra.slurm import metadata, tracking
 
 FOLDER: Final = "/opt/trainstack/slurm"
 """Folder of prolog.sh, epilog.sh and health.sh on every node."""
 HOME: Final = "/home"
 FAST: Final = "/fsx"
-_METADATA: Final = "169.254.169.254"
 
 
 MOST_BYTES: Final = 16 * 1024
@@ -32,10 +31,13 @@ def user_data(
     name and mount name of an FSx file system; `commands` run last. Raises ValueError for
     a text that no instance takes.
     """
+    written = {**metadata.unit(FOLDER), **files}
     config = {
+        # At each boot, before files are written, logins and the agents (cloud-init, "Boot stages").
+        "bootcmd": [["sh", "-c", metadata.first(FOLDER)]],
         "write_files": [
             {"path": path, "permissions": "0755" if path.endswith(".sh") else "0644", "content": text}
-            for path, text in files.items()
+            for path, text in written.items()
         ],
         "runcmd": [*_commands(homes, lustre), *commands],
     }
@@ -67,14 +69,7 @@ def encoded(text: str) -> str:
 
 
 def _commands(homes: str | None, lustre: tuple[str, str] | None) -> list[str]:
-    # A job could otherwise act as the instance: register nodes, read code, write results of validations.
-    only_root = f"OUTPUT -d {_METADATA} -m owner ! --uid-owner 0 -j REJECT"
-    found = ["useradd --system --uid 61000 --create-home trainstack || true"]
-    found += [f"iptables -C {only_root} 2>/dev/null || iptables -I {only_root}"]
-    found += tracking.add_user()
-    # The program that sends requests of jobs to MLflow; its own process alone has this user.
-    admitted = f"OUTPUT -d {_METADATA} -m owner --uid-owner {tracking.USER} -j ACCEPT"
-    found += [f"iptables -C {admitted} 2>/dev/null || iptables -I {admitted}"]
+    found = [*metadata.start(), "useradd --system --uid 61000 --create-home trainstack || true"]
     # Its home is on the shared file system once that is mounted.
     home = f"mkdir -p {HOME}/trainstack && chown trainstack: {HOME}/trainstack"
     if homes is not None:

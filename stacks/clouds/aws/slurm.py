@@ -20,7 +20,7 @@ from infra.catalog.aws.pcs import pcs as catalog
 from infra.catalog.slurm_names import BORROW, VALIDATION
 from infra.launchers.runplan import RunPlan
 from infra.naming import LOGIN_TAG, TAG_PREFIX, lasting_tags
-from infra.slurm import accounts, monitoring, pcs, tracking
+from infra.slurm import accounts, metadata, monitoring, pcs, tracking
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import PoolSpec
@@ -48,7 +48,9 @@ class AwsSlurm:
         self._tags = {**owners_tags(spec), **lasting_tags(spec.name)}
         provider = aws_provider(f"{spec.name}-aws", on, region=spec.region, tags=self._tags)
         self._opts = on_aws(on, provider)
-        options = slurm.SystemOptions(version=layout.slurm_version, folder=FOLDER)
+        options = slurm.SystemOptions(
+            version=layout.slurm_version, folder=FOLDER, node_check=metadata.check(FOLDER)
+        )
         self._system = slurm.system(spec, options)
         self._files = slurm.files(self._system)
 

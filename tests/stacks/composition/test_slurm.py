@@ -146,3 +146,16 @@ def test_the_login_node_alone_publishes() -> None:
     texts = {key: base64.b64decode(one["userData"]).decode() for key, one in _named(TEMPLATE[4:]).items()}
     assert [key for key, text in texts.items() if "metrics.py" in text] == ["dev-login-nodes"]
     assert all("trainstack-mlflow.service" in text for text in texts.values())
+
+
+def test_every_node_closes_the_metadata_service_at_each_boot() -> None:
+    for one in _named(TEMPLATE[4:]).values():
+        text = base64.b64decode(one["userData"]).decode()
+        config = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
+        written = {file["path"]: file["content"] for file in config["write_files"]}
+        ((_, _, command),) = config["bootcmd"]
+        assert "cat > /opt/trainstack/slurm/metadata.sh" in command
+        unit = written["/etc/systemd/system/trainstack-metadata.service"]
+        assert "RequiredBy=slurmd.service" in unit and "ExecStart=/opt/trainstack/slurm/metadata.sh" in unit
+        assert any("enable" in line and "trainstack-metadata" in line for line in config["runcmd"])
+        assert "/opt/trainstack/slurm/metadata.sh check" in written["/opt/trainstack/slurm/prolog.sh"]
