@@ -20,13 +20,28 @@ PORTS: Final = Ports(
     # The chart's pods set no securityContext, and take none from values: `restricted` refuses them.
     labels={"pod-security.kubernetes.io/enforce": "baseline"},
 )
+_APART: Final[Mapping[str, Any]] = {
+    "weight": 100,
+    "podAffinityTerm": {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "slurm-operator-webhook"}},
+    },
+}
+"""Preferred alone: an update of the chart starts a third pod before it ends one, on two system nodes."""
 VALUES: Final[Mapping[str, Any]] = {
     # Helm makes the webhook's certificate: the stack has no cert-manager.
     "certManager": {"enabled": False},
     "operator": {
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}
     },
-    "webhook": {"resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}}},
+    "webhook": {
+        # Asked before a pod of any namespace is bound to a node: without one that answers, none starts
+        # (SlinkyProject/slurm-operator#189). All replicas serve: only controllers wait for the lease.
+        "replicas": 2,
+        "pdb": {"enabled": True, "minAvailable": 1},
+        "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [_APART]}},
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
+    },
 }
 
 

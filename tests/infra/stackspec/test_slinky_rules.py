@@ -47,6 +47,10 @@ BROKEN: dict[str, tuple[str, Any, str, str]] = {
     ),
     "no administrator": ("on.admin_arns", [], "on.admin_arns", "too-short"),
     "claimed devices": ("on.efa_driver", "dra", "on.efa_driver", "slinky-without-dra"),
+    "the name of a purpose": (
+        "layout.pools.0.name", "interactive", f"{_POOL}.name", "slinky-name-of-feature",
+    ),
+    "the name of a purchase": ("layout.pools.0.name", "spot", f"{_POOL}.name", "slinky-name-of-feature"),
     "the name of the login pod": ("layout.pools.0.name", "login", f"{_POOL}.name", "slurm-name-reserved"),
 }  # fmt: skip
 

@@ -70,6 +70,15 @@ def test_the_login_pod_is_private_and_takes_keys_alone() -> None:
     assert {"PermitRootLogin no", "PasswordAuthentication no"} <= set(login["extraSshdConfig"].splitlines())
 
 
+def test_the_webhook_that_every_pod_needs_survives_the_loss_of_a_node() -> None:
+    release = graph().find("Release", "operator-operator")
+    webhook = release["values"]["webhook"]
+    assert webhook["replicas"] == 2
+    assert webhook["pdb"] == {"enabled": True, "minAvailable": 1}
+    (apart,) = webhook["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert apart["podAffinityTerm"]["topologyKey"] == "kubernetes.io/hostname"
+
+
 def test_keys_and_passwords_are_in_no_resource() -> None:
     secrets = {one["metadata"]["name"]: one for one in graph().all("Secret").values() if "metadata" in one}
     assert not {"slurm-key", "slurm-jwt", "slurm-database"} & set(secrets)
