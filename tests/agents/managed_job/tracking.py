@@ -27,7 +27,7 @@ def server(home: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     with (home / "log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while True:
             with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health"):
                 break

@@ -66,7 +66,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(600):
+    for _ in range(2400):
         try:
             with urllib.request.urlopen(url, timeout=2):
                 return

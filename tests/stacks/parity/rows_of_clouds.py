@@ -143,7 +143,7 @@ AWS: dict[str, Outcome] = dict(
         _row(
             "on",
             "on.permissions_boundary",
-            "arn:aws:iam::123456789012:policy/boundary",
+            "arn:aws:iam::210987654321:policy/boundary",
             r"^~ Role cluster-node-role .*policy/boundary",
         ),
         _row("disk key", "on.disk_key_arn", _KEY, r"^~ LaunchTemplate .*kmsKeyId: .*22222222-3333"),
