@@ -28,12 +28,23 @@ class DeployedStacks:
     @property
     def states(self) -> tuple[str, ...]:
         """Stacks whose state the deployer reads and writes here."""
-        return tuple(spec.name for spec in (*self.specs, *(() if self.is_guest else self.elsewhere)))
+        return tuple(spec.name for spec in (*self.specs, *self.guests))
 
     @property
     def manager(self) -> StackSpec | None:
         """The large stack of a guest; None where its file is in no place, and for all others."""
         return next((one for one in self.elsewhere if one.name == self.name), None)
+
+    @property
+    def host(self) -> StackSpec | None:
+        """The large stack of guests on its own cloud, whose deployer logs in as theirs; None for others."""
+        manager = self.manager
+        return manager if manager and manager.cloud == self.specs[0].cloud else None
+
+    @property
+    def guests(self) -> tuple[StackSpec, ...]:
+        """Stacks of clusters in other places, for the place of the large stack; none for others."""
+        return () if self.is_guest else self.elsewhere
 
     @property
     def clusters(self) -> tuple[StackSpec, ...]:

@@ -26,10 +26,15 @@ def guests(place: BootstrapPlace) -> Iterator[str]:
     for one in place.deployed:
         if one.is_guest:
             names = ", ".join(spec.name for spec in one.specs)
+            login = f"A deployment of {one.name} needs the logins of both places"
+            if one.host:
+                login = (
+                    f"A deployment of {one.name} uses the login of its own place, whose deployer acts as the "
+                    "one that is printed here: apply the file of that place first, or no trust can name it"
+                )
             yield (
                 f"The state of {names} is where that of {one.name} is: log in to that backend, and create "
-                f"these stacks there. A deployment of {one.name} needs the logins of both places; the bucket "
-                "of this place has no state of them."
+                f"these stacks there. {login}; the bucket of this place has no state of them."
             )
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
+import pytest
 
 from components.aws.clusters.roles import AwsDispatcherRole, AwsManagerLogin
 from infra.naming import login_role
@@ -12,14 +13,18 @@ from infra.stackspec.document import read
 from rehearsal.dataplane.aws.iam_policies import AccessCheck, permits
 from tests.components.recorder import deploy
 from tests.trainstack.bootstrap.setup import AGENCY, folder, printed
-from tests.trainstack.bootstrap.test_aws import ACCOUNT, documents
+from tests.trainstack.bootstrap.test_aws import ACCOUNT, Account, documents, of_type
 from trainstack.bootstrap.aws.rights import MOST_CHARACTERS, size
 
+GOOGLE = ("large-gcp", "large-gcp-usc1", "large-gcp-use4")
+PROJECT = "example-ml-east"
+MEMBER = ("--agency-member", "group:deploy@agency.com")
+PIPELINE = ("--github", "acme@123/stacks@456")
 STACK = "large-aws"
 STACKS = (STACK, f"{STACK}-use1", f"{STACK}-usw2")
 OTHER = "210987654321"
 DEPLOYER = f"deployer-{STACK}"
-ON_AWS = {
+ON_AWS: dict[str, Any] = {
     "account_id": OTHER,
     "assume_role": {"role_arn": f"arn:aws:iam::{OTHER}:role/{DEPLOYER}", "external_id": "ml-1"},
 }
@@ -105,3 +110,56 @@ def test_roles_of_a_cluster_in_its_own_account_log_in_to_no_other(tmp_path: Path
         assert not permits(
             [boundary], AccessCheck("sts:AssumeRole", f"arn:aws:iam::{ACCOUNT}:role/{role}", {})
         )
+
+
+def notes(made: Path, *words: str) -> str:
+    """Notes of the command."""
+    return "\n".join(json.loads(printed(made, *words, "--format", "json"))["notes"])
+
+
+@pytest.mark.parametrize("trust", [AGENCY, PIPELINE], ids=["agency", "pipeline"])
+def test_the_deployer_of_a_cluster_is_assumed_by_that_of_its_manager_alone(
+    trust: tuple[str, ...], tmp_path: Path
+) -> None:
+    made = on_aws(tmp_path)
+    own, role = f"arn:aws:iam::{ACCOUNT}:role/{DEPLOYER}", ON_AWS["assume_role"]
+    (guest,) = (
+        one
+        for one in of_type(printed(made, "-s", f"{STACK}-usw2", *trust), "IAM::Role")
+        if one["RoleName"] == DEPLOYER
+    )
+    (statement,) = guest["AssumeRolePolicyDocument"]["Statement"]
+    assert statement["Principal"] == {"AWS": own} and statement["Action"] == "sts:AssumeRole"
+    assert statement["Condition"] == {"StringEquals": {"sts:ExternalId": "ml-1"}}
+    manager = Account(printed(made, "-s", STACK, *trust), "us-east-1")
+    assert manager.allows(STACK, "sts:AssumeRole", role["role_arn"])
+    assert not manager.allows(STACK, "sts:AssumeRole", f"arn:aws:iam::{OTHER}:role/administrator")
+    assert not manager.allows(STACK, "sts:AssumeRole", own)
+
+
+def test_notes_of_a_cluster_in_its_own_account_name_the_deployer_of_its_manager(tmp_path: Path) -> None:
+    named = {"role_arn": f"arn:aws:iam::{OTHER}:role/deploys"}
+    found = notes(on_aws(tmp_path, assume_role=named), "-s", f"{STACK}-usw2", *PIPELINE)
+    assert f"arn:aws:iam::{ACCOUNT}:role/{DEPLOYER}" in found
+    (line,) = [one for one in found.splitlines() if f"arn:aws:iam::{OTHER}:role/{DEPLOYER}" in one]
+    assert "on.assume_role.role_arn" in line and f"{STACK}-usw2" in line
+    assert "TRAINSTACK_DEPLOY_IDENTITY" not in found
+    right = notes(on_aws(tmp_path / "right"), "-s", f"{STACK}-usw2", *PIPELINE)
+    assert "on.assume_role" not in right
+
+
+@pytest.mark.parametrize("trust", [MEMBER, PIPELINE], ids=["agency", "pipeline"])
+@pytest.mark.parametrize("form", ["gcloud", "terraform"])
+def test_the_account_of_a_cluster_is_used_by_that_of_its_manager_alone(
+    form: str, trust: tuple[str, ...], tmp_path: Path
+) -> None:
+    email = f"deployer-large-gcp@{PROJECT}.iam.gserviceaccount.com"
+    made = apart(tmp_path, GOOGLE, {"on": {"project": PROJECT, "impersonate": email}})
+    script = printed(made, "-s", GOOGLE[2], *trust, "--form", form)
+    user = "serviceAccount:deployer-large-gcp@example-ml-dev.iam.gserviceaccount.com"
+    lines = [one for one in script.splitlines() if user in one]
+    assert len(lines) == 1 and "group:deploy@agency.com" not in script
+    assert "environment:large-gcp" not in script
+    # A manager on the same cloud logs in without a pool of identities.
+    assert "workloadIdentityPools.create" not in script
+    assert "on.impersonate" not in notes(made, "-s", GOOGLE[2], *trust)

@@ -8,8 +8,8 @@ import boto3
 import pytest
 
 from tests.trainstack.preflight.aws.asking import ACCOUNT, ME, Answering, Refusal, account
-from trainstack.bootstrap.aws.account import federated
 from trainstack.bootstrap.aws.checks import BUCKET, CONTACT, TRUST, checks_of
+from trainstack.bootstrap.aws.trusts import federated
 from trainstack.bootstrap.setup import ClientSetup
 from trainstack.bootstrap.trust import GITHUB, GITLAB, Pipeline
 from trainstack.preflight.answers import Answer, State

@@ -10,7 +10,7 @@ from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.bootstrap import warnings
 from trainstack.bootstrap.aws import cloudformation
 from trainstack.bootstrap.aws import terraform as terraform_file
-from trainstack.bootstrap.aws.account import ClientAccount, account
+from trainstack.bootstrap.aws.account import ClientAccount, account, assuming, login_of
 from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.bootstrap.trust import RESERVED, Pipeline, Trust
 
@@ -57,8 +57,10 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
     ]
     examples = [place.name] if place.name == _EXAMPLE else []
     if isinstance(trust, Pipeline):
-        arns = [f"arn:aws:iam::{place.name}:role/{one.name}" for one in made.roles("")]
-        notes += warnings.variables([one.name for one in place.deployed], arns, uri)
+        *_, preview, nightly = (one.name for one in made.roles(""))
+        direct = [one.name for one in place.deployed if assuming(one) is None]
+        roles = [*(made.role(one) for one in direct), preview, nightly]
+        notes += warnings.variables(direct, [f"arn:aws:iam::{place.name}:role/{one}" for one in roles], uri)
     notes += warnings.of(place, trust, examples=examples, separable=False)
     notes += [
         f"{file} is not valid, so it is unknown whether a stack of it is in this account with a name that "
@@ -67,6 +69,7 @@ def printed(client: str, place: BootstrapPlace, trust: Trust, *, terraform: bool
     ]
     notes += warnings.guests(place)
     notes += _administrators(made)
+    notes += _logins(made)
     notes += [
         _ROOT_OF_LOGIN.format(spec.name) for spec in place.specs if isinstance(spec.layout, SlurmLayout)
     ]
@@ -102,15 +105,32 @@ def _overlaps(place: BootstrapPlace) -> Iterator[Problem]:
             yield Problem("stacks", second, rule, fix, code="bootstrap-names-overlap")
 
 
+def _logins(made: ClientAccount) -> Iterator[str]:
+    """Clusters whose files name another role than the one that is printed for them."""
+    for deployed in made.place.deployed:
+        role = f"arn:aws:iam::{made.place.name}:role/{made.role(deployed.name)}"
+        names = [spec.name for spec in deployed.specs if login_of(spec) != role]
+        if assuming(deployed) and names:
+            yield (
+                f"Set on.assume_role.role_arn of {', '.join(names)} to {role}, and print the file of the "
+                f"account of {deployed.name} again: its deployer assumes exactly what stack files name."
+            )
+
+
 def _administrators(made: ClientAccount) -> list[str]:
-    """Access entries that clusters lack: only `on.admin_arns` reach the API server."""
+    """Access entries that clusters lack: only `on.admin_arns` reach the API server.
+
+    The API server knows the login of the shell: for guests, that is the deployer of the large stack.
+    """
     nightly = [one.name for one in made.roles("") if one.name.endswith("-nightly")]
     notes = []
     for deployed in made.place.deployed:
         spec = deployed.specs[0]
         assert isinstance(spec.on, AwsSpec)
         roles = (made.role(deployed.name), *nightly)
-        wanted = [f"arn:aws:iam::{made.place.name}:role/{one}" for one in roles]
+        host = assuming(deployed)
+        account = host.on.account_id if host and isinstance(host.on, AwsSpec) else made.place.name
+        wanted = [f"arn:aws:iam::{account}:role/{one}" for one in roles]
         missing = [one for one in wanted if one not in spec.on.admin_arns]
         if isinstance(spec.layout, ClusterLayout) and missing:
             notes.append(f"Add to on.admin_arns of {deployed.name}: {', '.join(missing)}")

@@ -1,6 +1,6 @@
 """Resources of the account: their names and documents, whichever the form."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,10 +10,10 @@ from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from trainstack.bootstrap import state
 from trainstack.bootstrap.aws import readers, rights, roles_boundary
+from trainstack.bootstrap.aws.trusts import Document, assumed, document, federated, of_guest
 from trainstack.bootstrap.stacks import BootstrapPlace, DeployedStacks
 from trainstack.bootstrap.trust import RESERVED, AgencyRole, Pipeline, Trust
 
-Document = dict[str, Any]
 CONTEXT = "stack"
 """Key of the encryption context of a stack's secrets."""
 SESSION_SECONDS = 4 * 3600
@@ -145,6 +145,8 @@ class ClientAccount(AccountNames):
 
     def trusted(self, one: DeployedStacks) -> Document:
         """The trust policy of a deployer."""
+        if host := assuming(one):
+            return of_guest(f"arn:aws:iam::{_of(host).account_id}:role/{self.role(one.name)}", one.specs)
         if isinstance(self.trust, AgencyRole):
             return assumed(self.trust.arn, self.trust.external_id)
         return federated(self.place.name, self.trust, (self.trust.subject(one.name),))
@@ -167,6 +169,8 @@ class ClientAccount(AccountNames):
             rights.allow(["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey"], [key]),
             {**_deny(rights.SECRETS, [key]), "Condition": {"StringNotEquals": other}},
         ]
+        if logins := sorted({role for spec in one.guests if (role := login_of(spec))}):
+            found.append(rights.allow(["sts:AssumeRole"], logins))
         limit = _of(one.specs[0]).permissions_boundary or self.roles_boundary_arn(one)
         made = [
             statement
@@ -188,7 +192,7 @@ class ClientAccount(AccountNames):
         own = [f"arn:aws:iam::{account}:{kind}/{one}*" for kind in ("role", "policy") for one in RESERVED]
         own += sorted({arn for _, arn in self.other_boundaries})
         own += [f"arn:aws:iam::{account}:{kind}/*" for kind in _PEOPLE]
-        return _document(
+        return document(
             rights.allow(["*"], ["*"]),
             _deny(_ORGANIZATION, ["*"]),
             {
@@ -210,55 +214,24 @@ class ClientAccount(AccountNames):
         if not one.is_guest:
             found += roles_boundary.logins(one.clusters)
         found = rights.merged(found) if len(one.specs) > 1 else found
-        return _document(*found, *_KEPT_TAG, _other_accounts(self.place.name), *no_state)
+        return document(*found, *_KEPT_TAG, _other_accounts(self.place.name), *no_state)
 
     @property
     def bucket_policy(self) -> Document:
         """TLS only."""
         insecure = {"Condition": {"Bool": {"aws:SecureTransport": "false"}}}
-        return _document({**_deny(["s3:*"], self.bucket_arns), "Principal": "*", **insecure})
+        return document({**_deny(["s3:*"], self.bucket_arns), "Principal": "*", **insecure})
 
     @property
     def key_policy(self) -> Document:
         """IAM of the account decides who uses the key."""
         root = {"AWS": f"arn:aws:iam::{self.place.name}:root"}
-        return _document({**rights.allow(["kms:*"], ["*"]), "Principal": root})
+        return document({**rights.allow(["kms:*"], ["*"]), "Principal": root})
 
     @property
     def contacts(self) -> tuple[str, ...]:
         """Addresses of the account's budget."""
         return self.place.emails[:_ADDRESSES]
-
-
-def assumed(role: str, external_id: str) -> Document:
-    """The trust policy of a role that a role of the agency assumes."""
-    return _document(
-        {
-            "Effect": "Allow",
-            "Principal": {"AWS": role},
-            "Action": "sts:AssumeRole",
-            "Condition": {"StringEquals": {"sts:ExternalId": external_id}},
-        }
-    )
-
-
-def federated(account: str, trust: Pipeline, subjects: tuple[str, ...]) -> Document:
-    """The trust policy of a role of a pipeline."""
-    host = trust.issuer.removeprefix("https://")
-    subject: Document = {f"{host}:sub": subjects[0] if len(subjects) == 1 else [*subjects]}
-    audience: Document = {f"{host}:aud": trust.audience}
-    patterns = any("*" in one for one in subjects)
-    condition = {"StringEquals": audience} | (
-        {"StringLike": subject} if patterns else {"StringEquals": audience | subject}
-    )
-    return _document(
-        {
-            "Effect": "Allow",
-            "Principal": {"Federated": f"arn:aws:iam::{account}:oidc-provider/{host}"},
-            "Action": "sts:AssumeRoleWithWebIdentity",
-            "Condition": condition,
-        }
-    )
 
 
 def account(client: str, place: BootstrapPlace, trust: Trust) -> ClientAccount:
@@ -303,6 +276,21 @@ def _too_long(made: ClientAccount, one: DeployedStacks) -> Iterator[Problem]:
         yield Problem("stacks", one.name, rule, fix, code="bootstrap-boundary-too-long")
 
 
+def assuming(one: DeployedStacks) -> StackSpec | None:
+    """The large stack whose deployer assumes that of its clusters here.
+
+    None where they have another deployer: the login that the large stack names is assumed by others, who
+    then assume that of the clusters, too.
+    """
+    return None if one.host is None or login_of(one.host) else one.host
+
+
+def login_of(spec: StackSpec) -> str:
+    """The ARN of the role that a deployment assumes by the stack's file; empty without one."""
+    login = spec.on.assume_role if isinstance(spec.on, AwsSpec) else None
+    return login.role_arn if login else ""
+
+
 def roles_boundary_name(spec: DeployedStacks) -> str:
     """The boundary of roles of a stack. Every stack has its own, as it limits them to names of that stack."""
     return f"trainstack-{spec.name}-roles"
@@ -316,10 +304,6 @@ def short(client: str) -> str:
 def _of(spec: StackSpec) -> AwsSpec:
     assert isinstance(spec.on, AwsSpec)
     return spec.on
-
-
-def _document(*statements: Mapping[str, Any]) -> Document:
-    return {"Version": "2012-10-17", "Statement": [*statements]}
 
 
 def _deny(actions: Any, resources: Any) -> Document:

@@ -10,7 +10,8 @@ from botocore import session as aws_session
 from botocore.exceptions import ClientError
 
 from trainstack.bootstrap import state
-from trainstack.bootstrap.aws.account import AccountNames, assumed, federated, short
+from trainstack.bootstrap.aws.account import AccountNames, short
+from trainstack.bootstrap.aws.trusts import assumed, federated
 from trainstack.bootstrap.setup import ClientSetup
 from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.preflight.answers import Answer, State

@@ -11,6 +11,8 @@ from trainstack.bootstrap.gcp.project import (
     PROVIDER,
     GcpProject,
     Identity,
+    assuming,
+    is_of_pool,
     principal,
 )
 from trainstack.bootstrap.trust import Pipeline, variable
@@ -63,7 +65,7 @@ def _lines(project: GcpProject) -> Iterator[str]:
         )  # fmt: skip
     if isinstance(project.trust, Pipeline):
         yield "\n# Variables of the repository with the number of the project."
-        for spec in project.place.deployed:
+        for spec in (one for one in project.place.deployed if assuming(one) is None):
             yield f'echo "{variable(PROVIDER, spec.name)}={project.provider("$number")}"'
 
 
@@ -107,7 +109,7 @@ def _identity(project: GcpProject, one: Identity) -> Iterator[str]:
     yield _command("kms", "keys", bound, KEY, *place, member, f"--role={one.key}")
     for who in one.members:
         use = _command(*account, bound, email, here, f"--role={one.use}")
-        if isinstance(project.trust, Pipeline):
+        if is_of_pool(who):
             start = principal("principal://iam.googleapis.com/projects/$number", who).removesuffix(who)
             rest = shlex.quote(f"/locations/global/workloadIdentityPools/{project.pool}{who}")
             yield f'{use} --member="{start}"{rest}'

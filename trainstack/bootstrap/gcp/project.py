@@ -24,6 +24,7 @@ STATE_READER = "roles/storage.objectViewer"
 KEY_ROLE = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 KEY_READER = "roles/cloudkms.cryptoKeyDecrypter"
 FEDERATED = "roles/iam.workloadIdentityUser"
+_TOKENS = "roles/iam.serviceAccountTokenCreator"
 _LONGEST_SUBJECT = 127
 """Bytes of `google.subject` (Workload Identity Federation, "Attribute mappings")."""
 _READS = re.compile(r"\.(get|list|getIamPolicy)$")
@@ -53,7 +54,7 @@ class Identity:
     role: str
     permissions: list[str]
     members: tuple[str, ...]
-    """Subjects of the pool (`/subject/...`, `/attribute...`) for a pipeline, else a whole member."""
+    """Subjects of the pool (`/subject/...`, `/attribute...`) for a pipeline, else whole members."""
     use: str
     """Role of the members on the account."""
     bucket: tuple[tuple[str, str], ...]
@@ -130,7 +131,7 @@ class ProjectNames:
         repository = f"{claim} == '{trust.path}'"
         if any("*" in one for one in trust.previews):
             return f"{repository} && assertion.ref_type == 'branch'"
-        deployers = {trust.subject(one.name) for one in self.place.deployed}
+        deployers = {trust.subject(one.name) for one in self.place.deployed if assuming(one) is None}
         listed = ", ".join(f"'{one}'" for one in sorted({*deployers, *trust.previews, trust.main}))
         return f"{repository} && assertion.sub in [{listed}]"
 
@@ -148,7 +149,7 @@ class GcpProject(ProjectNames):
             api
             for one in self.place.deployed
             for spec in one.specs
-            for api in apis.wanted_by(spec, federated=one.is_guest)
+            for api in apis.wanted_by(spec, federated=_is_federated(one))
         )
         return sorted({*_APIS, *wanted})
 
@@ -163,7 +164,7 @@ class GcpProject(ProjectNames):
 
     def rights(self, one: DeployedStacks) -> list[str]:
         """Permissions of a deployer on the project: those of its stacks, and those of `preflight`."""
-        own = (right for spec in one.specs for right in permissions(spec, federated=one.is_guest))
+        own = (right for spec in one.specs for right in permissions(spec, federated=_is_federated(one)))
         return sorted({*own, *rights()["project"]})
 
     def identities(self) -> list[Identity]:
@@ -179,10 +180,13 @@ class GcpProject(ProjectNames):
         return made
 
     def _deployer(self, one: DeployedStacks) -> Identity:
-        if isinstance(self.trust, Pipeline):
+        if host := assuming(one):
+            account = f"{self.deployer(one.name)}@{_of(host).project}.iam.gserviceaccount.com"
+            members, use = (f"serviceAccount:{account}",), _TOKENS
+        elif isinstance(self.trust, Pipeline):
             members, use = (f"/subject/{self.subject(self.trust, one.name)}",), FEDERATED
         else:
-            members, use = (self.trust.member,), "roles/iam.serviceAccountTokenCreator"
+            members, use = (self.trust.member,), _TOKENS
         objects = f"projects/_/buckets/{self.bucket}/objects/"
         own = [
             f'resource.name.startsWith("{objects}{start}")'
@@ -211,6 +215,25 @@ class GcpProject(ProjectNames):
             sanitize(f"{name}-{self.client}", max_length=30), f"Reader of {self.client}, {name}", role, reads,
             members, FEDERATED, ((STATE_READER, ""),), KEY_READER, deploys=False,
         )  # fmt: skip
+
+
+def assuming(one: DeployedStacks) -> StackSpec | None:
+    """The large stack whose deployer acts as that of its clusters here.
+
+    None where they have another deployer: those who act as the account that the large stack names act as
+    that of the clusters, too.
+    """
+    return None if one.host is None or _of(one.host).impersonate else one.host
+
+
+def is_of_pool(who: str) -> bool:
+    """Return whether a member of an identity is one of the pool's."""
+    return who.startswith("/")
+
+
+def _is_federated(one: DeployedStacks) -> bool:
+    """Return whether the large stack of clusters is on another cloud, whose identities log in by a pool."""
+    return one.manager is not None and one.host is None
 
 
 def principal(pool: str, who: str) -> str:

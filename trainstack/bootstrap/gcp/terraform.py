@@ -12,6 +12,8 @@ from trainstack.bootstrap.gcp.project import (
     PROVIDER,
     GcpProject,
     Identity,
+    assuming,
+    is_of_pool,
     principal,
 )
 from trainstack.bootstrap.trust import Pipeline, variable
@@ -42,7 +44,9 @@ def render(project: GcpProject) -> str:
         resources |= _federation(project, project.trust)
         name_of_provider = "${google_iam_workload_identity_pool_provider.pipeline.name}"
         outputs |= {
-            variable(PROVIDER, spec.name): {"value": name_of_provider} for spec in project.place.deployed
+            variable(PROVIDER, one.name): {"value": name_of_provider}
+            for one in project.place.deployed
+            if assuming(one) is None
         }
     for one in project.identities():
         for kind, made in _identity(project, one).items():
@@ -134,7 +138,7 @@ def _identity(project: GcpProject, one: Identity) -> Resources:
         _numbered(word, number): {
             "service_account_id": account,
             "role": one.use,
-            "member": principal(pool, who) if isinstance(project.trust, Pipeline) else who,
+            "member": principal(pool, who) if is_of_pool(who) else who,
         }
         for number, who in enumerate(one.members)
     }
