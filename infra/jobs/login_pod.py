@@ -20,11 +20,14 @@ PROGRAM: Final = "TRAINSTACK_KUBECTL"
 PLACE: Final = ("--namespace", "slurm", "exec", "-i", "deployment/login", "-c", "login")
 SHELL: Final = ("--", "bash", "-s")
 _PATIENCE_S: Final = 900.0
-_USER: Final = (
+STATE: Final = "/home/.trainstack"
+"""Folder of root on the file system of homes: where results go outlives the pod, as the results do."""
+_START: Final = (
+    f': "${{TRAINSTACK_STATE:={STATE}}}"\n'
     '[ -n "${TRAINSTACK_USER:-}" ] || id trainstack > /dev/null 2>&1 || useradd --uid 61000 --no-create-home '
     "--home-dir /home/trainstack --shell /bin/bash trainstack\n"
 )
-"""Start of a script: adds the user of validations, which is not in the image."""
+"""Start of a script: the folder of root, and the user of validations, which is not in the image."""
 # kubectl ends with the code of the command, or with 1 and such a line where it ran none.
 _NO_CONNECTION: Final = ("error: ", "Error from server", "Unable to connect", "The connection to the server")
 
@@ -52,7 +55,7 @@ class LoginPod:
             try:
                 done = subprocess.run(
                     command,
-                    input=_USER + script,
+                    input=_START + script,
                     capture_output=True,
                     text=True,
                     check=False,

@@ -24,6 +24,13 @@ DIRECTORY: Final = {"name": "slurm-directory", "key": "sssd.conf"}
 _REFERENCE: Final = {"name": NAME, "namespace": NAMESPACE}
 _SMALL: Final = {"requests": {"cpu": "20m", "memory": "32Mi"}, "limits": {"memory": "64Mi"}}
 _DRAIN_S: Final = 60
+_SSHD: Final = """PermitRootLogin no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+AuthorizedKeysCommand /usr/bin/sss_ssh_authorizedkeys
+AuthorizedKeysCommandUser nobody"""
+"""Root comes by kubectl alone, members by the keys of their directory, from sssd: the operator replaces the
+image's sshd_config (v1.1.0 loginbuilder/login_config.go), and its own rows name no source of keys."""
 
 
 class ImagesArgs(TypedDict):
@@ -87,8 +94,24 @@ def objects(args: SystemArgs) -> list[dict[str, Any]]:
 
 def sssd_conf(directory: Mapping[str, str] | None) -> str:
     """sssd.conf: without a directory, the users of the image. It has no password."""
-    lines = ["[sssd]", "config_file_version = 2", "services = nss, pam", "domains = DEFAULT", "", "[nss]"]
-    lines += ["filter_groups = root,slurm", "filter_users = root,slurm", "", "[pam]", "", "[domain/DEFAULT]"]
+    lines = [
+        "[sssd]",
+        "config_file_version = 2",
+        "services = nss, pam, ssh",
+        "domains = DEFAULT",
+        "",
+        "[nss]",
+    ]
+    lines += [
+        "filter_groups = root,slurm",
+        "filter_users = root,slurm",
+        "",
+        "[pam]",
+        "",
+        "[ssh]",
+        "",
+        "[domain/DEFAULT]",
+    ]
     if directory is None:
         return "\n".join(
             [*lines, "id_provider = proxy", "proxy_lib_name = files", "auth_provider = none", ""]
@@ -220,8 +243,7 @@ def _loginset(args: SystemArgs) -> dict[str, Any]:
         },
         "initconf": {"image": args["images"]["shell"], "resources": _SMALL},
         "sssdConfRef": DIRECTORY,
-        # Root comes by kubectl alone, members by their key.
-        "extraSshdConfig": "PermitRootLogin no\nPasswordAuthentication no\nKbdInteractiveAuthentication no",
+        "extraSshdConfig": _SSHD,
         # The chart's default is a load balancer, which on a cloud may be public.
         "service": {"spec": {"type": "ClusterIP"}},
         "template": {"spec": {"volumes": volumes}},

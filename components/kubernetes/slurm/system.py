@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pulumi
-from pulumi_kubernetes import core, meta, networking
+from pulumi_kubernetes import core, meta, networking, rbac
 
 from components.base import Component, Options
 from components.kubernetes import access
@@ -33,6 +33,7 @@ from components.ordering import after
 
 KEYS: Final = Program("agents.waiting.slurm_secrets", ["agents.shared.new_secret"])
 _ACCOUNT: Final = "slurm-keys"
+_MEMBER: Final = "slurm-login"
 _LIMIT_S: Final = 120
 _PRIVILEGED: Final = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("enforce", "warn")}
 
@@ -81,6 +82,7 @@ class KubernetesSlurm(Component):
             SharedVolume(f"{name}-{claim}", {**volume, "namespace": NAMESPACE, "claim": claim}, inside)
             for claim, volume in args["volumes"].items()
         ]
+        self._member_role(inside)
         made: list[pulumi.Resource] = [keys, *stored, *files, *claims]
         for body in objects(args):
             called = f"{name}-{body['kind'].lower()}-{body['metadata']['name']}"
@@ -145,6 +147,23 @@ class KubernetesSlurm(Component):
             limit_s=_LIMIT_S,
         )
         return waiting_job(f"{self._prefix}-keys", waits, [binding], self.child)
+
+    def _member_role(self, inside: pulumi.ResourceOptions) -> None:
+        """The right of members to forward a port to the login pod; an administrator binds it.
+
+        No role can name a pod of a Deployment, so it is for all pods of the namespace.
+        """
+        rbac.v1.Role(
+            f"{self._prefix}-member-role",
+            metadata=meta.v1.ObjectMetaArgs(name=_MEMBER, namespace=NAMESPACE),
+            # kubectl reads the Service and its pods first.
+            rules=[
+                may("", "services", "get", names=[LOGIN]),
+                may("", "pods", "get", "list"),
+                may("", "pods/portforward", "create"),
+            ],
+            opts=inside,
+        )
 
     def _files(self, args: SlurmSystemArgs, inside: pulumi.ResourceOptions) -> Sequence[pulumi.Resource]:
         contents: Mapping[str, Mapping[str, str]] = {

@@ -40,7 +40,7 @@ class SlinkyImages(Model):
 
 
 class DirectorySpec(Model):
-    """The directory of members; sssd of login pod and nodes binds to it anonymously."""
+    """The directory of members and keys; sssd of the login pod binds to it anonymously, nodes need none."""
 
     uri: LdapsUri
     """Address by LDAP over TLS, such as `ldaps://ldap.example.com`."""

@@ -7,6 +7,7 @@ import pytest
 from infra.errors import UserError
 from infra.jobs.login_pod import PLACE, PROGRAM, SHELL, LoginPod
 from infra.jobs.service import LostError
+from infra.jobs.slurm import HEAD, OWN
 
 
 @pytest.fixture
@@ -34,6 +35,18 @@ def test_a_script_runs_in_the_login_pod_after_its_user_is_made(kubectl: Path) ->
     assert (kubectl / "config").read_text() == "kubeconfig of the stack"
     assert (kubectl / "input").read_text().endswith("\nsinfo\n")
     assert "useradd" in (kubectl / "input").read_text()
+
+
+def test_what_root_keeps_about_jobs_is_with_their_results_and_not_on_the_disk_of_the_pod(
+    kubectl: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRAINSTACK_USER", "root")
+    (kubectl / "does").write_text(f"bash {kubectl}/input")
+    script = f'{HEAD}printf "%s\\n" "{OWN}" "$work"\n'
+    state, work = LoginPod("").run(script, what="look").split()
+    assert Path(work).is_relative_to("/home") and Path(state).is_relative_to("/home")
+    # No folder of the user of jobs, who could name another place.
+    assert not Path(state).is_relative_to(Path(work).parent)
 
 
 def test_a_pod_that_is_not_ready_is_asked_again(kubectl: Path) -> None:

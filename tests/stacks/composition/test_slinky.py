@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from components.kubernetes.slurm.objects import sssd_conf
 from infra import stackspec
 from infra.slurm import slinky
 from rehearsal.controlplane.binaries import files_of, kept
@@ -68,6 +69,21 @@ def test_the_login_pod_is_private_and_takes_keys_alone() -> None:
     login = specs("LoginSet")["login"]
     assert login["service"]["spec"]["type"] == "ClusterIP"
     assert {"PermitRootLogin no", "PasswordAuthentication no"} <= set(login["extraSshdConfig"].splitlines())
+
+
+def test_the_keys_of_members_are_those_of_their_directory() -> None:
+    sshd = specs("LoginSet")["login"]["extraSshdConfig"].splitlines()
+    assert "AuthorizedKeysCommand /usr/bin/sss_ssh_authorizedkeys" in sshd
+    assert any(line.startswith("AuthorizedKeysCommandUser ") for line in sshd)
+    lines = sssd_conf({"uri": "ldaps://ldap.example.com", "base": "dc=example"}).splitlines()
+    (services,) = (line.partition("=")[2] for line in lines if line.startswith("services"))
+    assert {one.strip() for one in services.split(",")} == {"nss", "pam", "ssh"}
+
+
+def test_members_may_forward_a_port_and_run_nothing_in_pods() -> None:
+    role = graph().find("Role", "slurm-member-role")
+    rights = {resource: one["verbs"] for one in role["rules"] for resource in one["resources"]}
+    assert rights == {"services": ["get"], "pods": ["get", "list"], "pods/portforward": ["create"]}
 
 
 def test_the_webhook_that_every_pod_needs_survives_the_loss_of_a_node() -> None:
