@@ -107,6 +107,7 @@ class GcpManager(GcpCloud):
     ) -> None:
         super().__init__(spec, layout, on, of=spec.name)
         self._workers = workers
+        self._logins: dict[str, pulumi.ProviderResource] = {}
 
     def disks(self, _: GkeCluster) -> None:
         """None: GKE has a class of disks by default."""
@@ -146,35 +147,43 @@ class GcpManager(GcpCloud):
 
     def _use(self, cluster: GkeCluster, one: WorkerStack, place: WorkerOutputs) -> GcpDispatcherUse:
         """The right to the account of a worker in another project."""
-        on = one.spec.on
-        assert isinstance(on, GcpSpec)
-        there = gcp_provider(
-            f"{self._spec.name}-{one.cluster.name}-gcp",
-            project=on.project,
-            region=one.cluster.region,
-            labels=self._labels,
-            impersonate=on.impersonate,
-        )
         return GcpDispatcherUse(
             f"{self._spec.name}-to-{one.cluster.name}",
             {
                 "email": place.role,
-                "worker_project": on.project,
+                "worker_project": project_of(one.spec),
                 "project": self._on.project,
                 "project_number": once_pods_exist(self._number, cluster),
                 "namespace": dispatching.NAMESPACE,
                 "service_account": dispatching.NAME,
             },
-            pulumi.ResourceOptions(providers=[there]),
+            pulumi.ResourceOptions(providers=[self._login(one)]),
         )
 
+    def _login(self, one: WorkerStack) -> pulumi.ProviderResource:
+        """The provider of a worker's project, made once."""
+        on = one.spec.on
+        assert isinstance(on, GcpSpec)
+        name = f"{self._spec.name}-{one.cluster.name}-gcp"
+        if name not in self._logins:
+            self._logins[name] = gcp_provider(
+                name,
+                project=on.project,
+                region=one.cluster.region,
+                labels=self._labels,
+                impersonate=on.impersonate,
+            )
+        return self._logins[name]
+
     def _projects_of_budget(self) -> Sequence[pulumi.Output[str]]:
-        """Numbers of the projects of workers that the budget counts."""
-        found = {project_of(one.spec) for one in self._workers if one.cluster.monthly_usd is None}
-        invoked = pulumi.InvokeOutputOptions(provider=self._provider)
+        """Numbers of the projects of workers that the budget counts, read with the login of each."""
+        found = {project_of(one.spec): one for one in self._workers if one.cluster.monthly_usd is None}
+        found.pop(self._on.project, None)
         return [
-            gcp.organizations.get_project_output(project_id=project, opts=invoked).number
-            for project in sorted(found - {self._on.project})
+            gcp.organizations.get_project_output(
+                project_id=project, opts=pulumi.InvokeOutputOptions(provider=self._login(one))
+            ).number
+            for project, one in sorted(found.items(), key=lambda row: row[0])
         ]
 
     def _budget_labels(self) -> Mapping[str, str]:

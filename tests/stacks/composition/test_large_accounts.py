@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pulumi_gcp as gcp
 import pytest
 
 from infra import stackspec
@@ -21,6 +22,7 @@ from tests.stacks.composition.large import AWS, GOOGLE, Large, exported
 
 pytestmark = pytest.mark.more
 OWN = "123456789012"
+ON_GOOGLE = {"project": PROJECT, "impersonate": f"deploys@{PROJECT}.iam.gserviceaccount.com"}
 
 
 def spec_of(large: Large, cluster: str, given: dict[str, Any]) -> StackSpec:
@@ -33,8 +35,7 @@ def spec_of(large: Large, cluster: str, given: dict[str, Any]) -> StackSpec:
 @functools.cache
 def composed(large: Large) -> tuple[StackSpec, dict[str, Graph]]:
     """The stacks of a large one whose second cluster is elsewhere; the manager's by the name of all."""
-    on_google = {"project": PROJECT, "impersonate": f"deploys@{PROJECT}.iam.gserviceaccount.com"}
-    given = {"on": ON_AWS, "monthly_usd": 50000} if large is AWS else {"on": on_google}
+    given = {"on": ON_AWS, "monthly_usd": 50000} if large is AWS else {"on": ON_GOOGLE}
     spec = spec_of(large, large.clusters[1], given)
     graphs = {one: large.of_member(worker(spec, one), ClusterMember(spec, one)) for one in large.clusters}
     states = {f"{large.stack}-{one}": exported(graph) for one, graph in graphs.items()}
@@ -131,6 +132,20 @@ def test_the_pods_of_a_manager_in_another_project_use_the_account_of_the_worker(
     email = exported(stack(GOOGLE, "use4"))["trainstack"]["worker"]["role"]
     assert granted["serviceAccountId"] == f"projects/{PROJECT}/serviceAccounts/{email}"
     assert "/workloadIdentityPools/example-ml-dev.svc.id.goog/subject/ns/" in granted["member"]
+
+
+def test_the_projects_of_the_budget_are_read_with_their_own_logins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also by a preview before the clusters are deployed."""
+    asked, real = {}, gcp.organizations.get_project_output
+
+    def seen(**given: Any) -> Any:
+        asked[given["project_id"]] = given["opts"].provider.pulumi_resource_name
+        return real(**given)
+
+    monkeypatch.setattr(gcp.organizations, "get_project_output", seen)
+    monkeypatch.setattr("stacks.clusters.pulumi.runtime.is_dry_run", lambda: True)
+    GOOGLE.manager({}, spec_of(GOOGLE, GOOGLE.clusters[1], {"on": ON_GOOGLE}))
+    assert asked[PROJECT] == "large-gcp-use4-gcp"
 
 
 def test_one_budget_counts_both_projects_of_a_billing_account() -> None:
