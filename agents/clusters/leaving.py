@@ -123,13 +123,18 @@ class Leaving:
 def wait(
     leaving: Leaving, limit_s: float, clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> tuple[bool, str]:
-    """Look until no job is left; returns whether, and the last state."""
+    """Look until no job is left, twice in a row; returns whether, and the last state.
+
+    Kueue may admit a job after the first look from what it read before the flavors were closed.
+    """
     began = allowed = clock()
+    empty = False
     while True:
         try:
             left = leaving.left()
-            if not left:
+            if empty and not left:
                 return True, "no job is on a cluster that leaves"
+            empty = not left
             state, allowed = f"{left} jobs are on clusters that leave", clock()
         except ApiServerError as error:
             state = str(error)

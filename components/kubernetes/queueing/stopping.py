@@ -7,6 +7,8 @@ before that keeps the job running (docs/adr/0044).
 import json
 from collections.abc import Iterator
 
+from agents.clusters.dispatch import CLUSTER_LABEL, LOST_TAINT
+from agents.clusters.leaving import LEAVING_TAINT
 from components.kubernetes.queueing.kueue import PRIORITIES, PRIORITY_LABEL
 from components.kubernetes.queueing.kueue_fields import (
     DESCRIBED,
@@ -80,8 +82,32 @@ def _unsupported(*, sends: bool) -> Policy:
                 f" one.?spec.?managedBy.orValue('{own}') {makers}))",
                 f"no controller makes pods of such a Job: leave managedBy out ({own})",
             ),
+            *([_goes_where_taints_allow()] if sends else []),
         ],
         described(),
+    )
+
+
+def _goes_where_taints_allow() -> tuple[str, str]:
+    """No pod tolerates the taints of flavors of clusters that are lost or leave.
+
+    Kueue matches them against the tolerations of the pod, where none with a key tolerates all (v0.19.2
+    pkg/scheduler/flavorassigner/flavorassigner.go, `FindMatchingUntoleratedTaint`): the job would be admitted
+    to such a cluster again and again, and an update that waits until it has left would never end. What a job
+    had before stays, so that Kueue can stop it. Members write no runtimes.
+    """
+    clusters = {LOST_TAINT["key"], LEAVING_TAINT["key"]}
+    closed = (
+        "each.?effect.orValue('') in ['', 'NoSchedule']"
+        f" && (each.?key.orValue('') == '' || each.key.startsWith('{CLUSTER_LABEL}-'))"
+    )
+    tolerations = "spec.?tolerations.orValue([])"
+    before = f"variables.before.exists(group, group.exists(old, each in old.?{tolerations}))"
+    allowed = f"!({closed}) || {before}"
+    return (
+        f"variables.described.all(group, group.all(one, one.?{tolerations}.all(each, {allowed})))",
+        "spec.tolerations of its pods: such a job would be sent to clusters that are lost or leave. Name the "
+        f"key of each toleration, and none of {', '.join(sorted(clusters))}",
     )
 
 

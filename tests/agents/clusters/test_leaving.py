@@ -72,8 +72,16 @@ def test_an_update_waits_for_the_last_job_and_not_for_ever() -> None:
     def sleep(seconds: float) -> None:
         now[0] += seconds
 
-    waits: Any = Left(2, OSError("no route"), 1, 0)
+    waits: Any = Left(2, OSError("no route"), 1, 0, 0)
     assert wait(waits, 60, lambda: now[0], sleep) == (True, "no job is on a cluster that leaves")
     stuck: Any = Left(*[3] * 100)
     passed, reason = wait(stuck, 60, lambda: now[0], sleep)
     assert not passed and "3 jobs" in reason
+
+
+def test_a_job_that_is_admitted_after_an_empty_look_is_waited_for() -> None:
+    looks = Left(0, 1, 0, 0)
+    given: Any = looks
+    assert wait(given, 60, lambda: 0.0, lambda _: None)[0]
+    with pytest.raises(StopIteration):
+        looks.left()
