@@ -9,6 +9,7 @@ writes that field (kueue v0.19.2 pkg/controller/admissionchecks/multikueue/workl
 import argparse
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from agents.clusters.dispatch import (
 )
 from agents.clusters.leases import LeaseRenewer
 from agents.clusters.nominating import ApplyingServer, nomination
+from agents.clusters.releasing import LOST_S, released
 from agents.clusters.renewing import LASTS_S, Renewer
 from agents.clusters.workers import Worker, read
 from agents.shared.api_server import ApiServerError, Object, say
@@ -42,12 +44,22 @@ PAUSE_S = 1.0
 class Dispatcher:
     """Writes the decisions of `dispatch` for one manager. Methods raise ApiServerError and OSError."""
 
-    def __init__(self, server: ApplyingServer, beat: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        server: ApplyingServer,
+        beat: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`beat` is called after each response: a slow API server is no program that hangs."""
-        self._server, self._beat = server, beat
+        self._server, self._beat, self._clock = server, beat, clock
+        self._began = clock()
+        self._met: dict[str, float] = {}
+        """When Kueue was last connected to a cluster."""
         self.clusters: dict[str, str] = {}
         self.connected: set[str] = set()
         """Clusters to which Kueue is connected."""
+        self.gone: set[str] = set()
+        """Clusters whose jobs have ended, as no Lease was renewed for `LOST_S`."""
         self.lost: set[str] = set()
         """Clusters that get no jobs."""
         self.refused = False
@@ -55,8 +67,12 @@ class Dispatcher:
 
     def connect(self) -> set[str]:
         """Read to which clusters Kueue is connected."""
-        rows = self._server.every(f"{API}/multikueueclusters")
+        rows = list(self._server.every(f"{API}/multikueueclusters"))
         self.connected = {row["metadata"]["name"] for row in rows if is_active(row)}
+        now = self._clock()
+        self._met |= dict.fromkeys(self.connected, now)
+        known = {row["metadata"]["name"] for row in rows} | {*self.clusters.values()}
+        self.gone = {name for name in known if now >= self._met.get(name, self._began) + LOST_S}
         self._beat()
         return self.connected
 
@@ -112,6 +128,11 @@ class Dispatcher:
             self.refused = True
 
     def _decided(self, workload: Object) -> None:
+        quota = released(workload, self.clusters, self.gone)
+        if quota is not None:
+            answer = self._server.ask("PATCH", quota.path, quota.body)
+            _say_written(workload, "gives its quota back: its cluster is lost", *answer)
+            return
         decision = decide(workload, self.clusters, self.lost)
         match decision:
             case None:
@@ -177,10 +198,10 @@ def run(
     version = ""
     while not stop.is_set():
         try:
-            before = dispatcher.lost, dispatcher.clusters
+            before = dispatcher.lost, dispatcher.gone, dispatcher.clusters
             leases.seen(dispatcher.connect())
             dispatcher.look(leases.stale())
-            now = dispatcher.lost, dispatcher.clusters
+            now = dispatcher.lost, dispatcher.gone, dispatcher.clusters
             if not version or dispatcher.refused or before != now:
                 version = dispatcher.review()
             version = dispatcher.watched(version)

@@ -51,15 +51,15 @@ def decide(
         return None
     if states.get(CHECK) != PENDING or status.get("clusterName"):
         return None
-    chosen = _cluster(status.get("admission") or {}, clusters)
-    if chosen is None:
+    cluster = chosen(status.get("admission") or {}, clusters)
+    if cluster is None:
         return None
-    if chosen in lost:
-        return Returned(f"cluster {chosen} cannot be reached")
-    return None if status.get("nominatedClusterNames") == [chosen] else Nominated(chosen)
+    if cluster in lost:
+        return Returned(f"cluster {cluster} cannot be reached")
+    return None if status.get("nominatedClusterNames") == [cluster] else Nominated(cluster)
 
 
-def _cluster(admission: Object, clusters: Mapping[str, str]) -> str | None:
+def chosen(admission: Object, clusters: Mapping[str, str]) -> str | None:
     """The cluster of an admission; of parts on several clusters, that with the most GPUs counts.
 
     A part without GPUs, such as a launcher, then runs beside the others: the worker finds it a pool itself.

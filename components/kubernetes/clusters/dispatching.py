@@ -23,6 +23,7 @@ PROGRAM = Program(
         "agents.clusters.leases",
         "agents.clusters.logins",
         "agents.clusters.nominating",
+        "agents.clusters.releasing",
         "agents.clusters.renewing",
         "agents.clusters.workers",
         "agents.shared.exposition",
@@ -37,6 +38,10 @@ RULES = (
     AccessRule(_KUEUE, ["workloads/status"], ["patch"]),
     AccessRule(_KUEUE, ["multikueueclusters"], ["list"]),
     AccessRule(_KUEUE, ["resourceflavors"], ["list", "patch"]),
+    # The counts of pods of jobs on a lost cluster become zero (`agents.clusters.releasing`).
+    AccessRule("batch", ["jobs/status"], ["patch"]),
+    AccessRule("jobset.x-k8s.io", ["jobsets/status"], ["patch"]),
+    AccessRule("trainer.kubeflow.org", ["trainjobs/status"], ["patch"]),
 )
 
 
