@@ -25,7 +25,7 @@ from agents.clusters.dispatch import (
 )
 from agents.clusters.leases import LeaseRenewer
 from agents.clusters.nominating import ApplyingServer, nomination
-from agents.clusters.releasing import LOST_S, released
+from agents.clusters.releasing import LOST_S, Absences, Released, released
 from agents.clusters.renewing import LASTS_S, Renewer
 from agents.clusters.workers import Worker, read
 from agents.shared.api_server import ApiServerError, Object, say
@@ -60,6 +60,7 @@ class Dispatcher:
         """Clusters to which Kueue is connected."""
         self.gone: set[str] = set()
         """Clusters whose jobs have ended, as no Lease was renewed for `LOST_S`."""
+        self._stopping: dict[tuple[str, str], Released] = {}
         self.lost: set[str] = set()
         """Clusters that get no jobs."""
         self.refused = False
@@ -104,6 +105,7 @@ class Dispatcher:
     def review(self) -> str:
         """Decide about every Workload; returns the version from which to watch."""
         version, self.refused = "", False
+        self._stopping.clear()
         for page, version in self._server.paged(f"{API}/workloads"):  # noqa: B007 - of the last page
             for workload in page:
                 self.handle(workload)
@@ -127,12 +129,25 @@ class Dispatcher:
             say(f"{metadata['namespace']}/{metadata['name']} is not changed: {error}")
             self.refused = True
 
+    def stopping(self) -> list[Released]:
+        """Evicted jobs that still have quota. For other threads."""
+        return [*self._stopping.copy().values()]
+
+    def release(self, job: Released) -> None:
+        """Note that a job has no pods any more. Also for other threads."""
+        status, answer = self._server.ask("PATCH", f"{job.owner}/status", job.body)
+        if status >= 300 and status not in (_CONFLICT, _NOT_FOUND):
+            raise ApiServerError(status, str(answer.get("message")))
+        say(f"{job.owner} gives its quota back: it has ended on cluster {job.cluster}")
+
     def _decided(self, workload: Object) -> None:
-        quota = released(workload, self.clusters, self.gone)
-        if quota is not None:
-            answer = self._server.ask("PATCH", quota.path, quota.body)
-            _say_written(workload, "gives its quota back: its cluster is lost", *answer)
-            return
+        job = released(workload, self.clusters)
+        key = workload["metadata"]["namespace"], workload["metadata"]["name"]
+        self._stopping.pop(key, None)
+        if job is not None and job.cluster in self.gone:
+            self.release(job)
+        elif job is not None:
+            self._stopping[key] = job
         decision = decide(workload, self.clusters, self.lost)
         match decision:
             case None:
@@ -191,6 +206,11 @@ def run(
 
     calls = [(leases.renew, worker) for worker in leases.workers]
     calls += [(renewer.renew, worker) for worker in renewer.workers]
+    absences = Absences(renewer.workers, renewer.tokens)
+    calls += [
+        (lambda worker: absences.look(worker, dispatcher.stopping(), dispatcher.release), worker)
+        for worker in renewer.workers
+    ]
     # They end with the process.
     threads = [threading.Thread(target=repeat, args=call, daemon=True) for call in calls]
     for thread in threads:

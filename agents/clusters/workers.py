@@ -50,11 +50,12 @@ class WorkerApi:
     token: str
     timeout_s: float
 
-    def send(self, method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The response. Raises ApiServerError and OSError."""
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
-        data, place = json.dumps(body).encode(), self.worker.server + path
+        data = None if body is None else json.dumps(body).encode()
+        place = self.worker.server + path
         request = urllib.request.Request(place, data, headers, method=method)  # noqa: S310
         authority = base64.b64decode(self.worker.authority).decode()
         context = ssl.create_default_context(cadata=authority or None)

@@ -8,7 +8,9 @@ from agents.clusters.controller import Dispatcher
 from agents.clusters.dispatch import CHECK
 from agents.clusters.fence import AFTER_S, fences
 from agents.clusters.leases import VIEW_S
-from agents.clusters.releasing import LOST_S, released
+from agents.clusters.releasing import LOOK_S, LOST_S, Absences, released
+from agents.clusters.workers import Worker, WorkerApi
+from agents.shared.api_server import ApiServerError
 from components.kubernetes.queueing.kueue_values import WORKER_LOST_TIMEOUT
 from tests.agents.clusters.test_controller import Server
 
@@ -39,19 +41,19 @@ def workload(
         ("TrainJob", TRAINER, "trainjobs", {"jobsStatus": None}),
     ],
 )
-def test_an_evicted_job_of_a_lost_cluster_has_no_pods(
+def test_an_evicted_job_that_has_ended_has_no_pods(
     kind: str, version: str, plural: str, counts: dict[str, Any]
 ) -> None:
-    found = released(workload(kind, version), CLUSTERS, {"west"})
+    found = released(workload(kind, version), CLUSTERS)
     assert found is not None
-    assert found.path == f"/apis/{version}/namespaces/team/{plural}/job/status"
+    assert found.cluster == "west"
+    assert found.owner == f"/apis/{version}/namespaces/team/{plural}/job"
     assert found.body == {"metadata": {"uid": "u1"}, "status": counts}
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        workload(flavor="east-l4"),
         workload(flavor="other"),
         workload("Job", BATCH, "QuotaReserved"),
         workload("Job", BATCH, "Evicted"),
@@ -63,7 +65,7 @@ def test_an_evicted_job_of_a_lost_cluster_has_no_pods(
     ],
 )
 def test_no_other_job_is_touched(given: dict[str, Any]) -> None:
-    assert released(given, CLUSTERS, {"west"}) is None
+    assert released(given, CLUSTERS) is None
 
 
 class Lost(Server):
@@ -98,3 +100,36 @@ def test_the_cluster_ends_its_jobs_before_that_also_after_an_outage_of_its_api_s
     assert int(WORKER_LOST_TIMEOUT.removesuffix("m")) * 60 == LOST_S
     # A Lease may be renewed for a while after the connection was lost.
     assert fences(LOST_S - VIEW_S, 0, AFTER_S)
+
+
+@pytest.mark.parametrize(
+    ("there", "released_again"), [({"jobs", "workloads"}, False), ({"workloads"}, False), (set(), True)]
+)
+def test_a_connected_cluster_is_asked_whether_it_has_the_job(
+    there: set[str], released_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has deleted the job while it was cut off (`fence`)."""
+
+    def send(self: WorkerApi, method: str, path: str, body: object = None) -> dict[str, Any]:
+        assert (method, self.worker.name, self.token) == ("GET", "east", "t")
+        if path.split("/")[-2] not in there:
+            raise ApiServerError(404, "not found")
+        return {}
+
+    monkeypatch.setattr(WorkerApi, "send", send)
+    server = Lost()
+    dispatcher = Dispatcher(server, clock=lambda: 0.0)
+    dispatcher.connect()
+    dispatcher.look()
+    dispatcher.handle(workload(flavor="east"))
+    east = Worker("east", "https://east", "", "n", "")
+    now = [100.0]
+    absences = Absences([east], {"east": "t"}, lambda: now[0])
+    absences.look(east, dispatcher.stopping(), dispatcher.release)
+    absences.look(east, dispatcher.stopping(), dispatcher.release)
+    assert server.changed == [], "its pods get their signal first"
+    now[0] += LOOK_S
+    absences.look(east, dispatcher.stopping(), dispatcher.release)
+    assert bool(server.changed) is released_again
+    dispatcher.handle(workload("Job", BATCH, "Admitted", flavor="east"))
+    assert dispatcher.stopping() == []

@@ -1,4 +1,4 @@
-"""Which refusals a manager of clusters has beyond those of other stacks."""
+"""A manager of clusters refuses more than other stacks."""
 
 from agents.clusters.dispatch import LOST_TAINT
 from agents.clusters.leaving import LEAVING_TAINT
