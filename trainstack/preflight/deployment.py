@@ -36,6 +36,13 @@ def manager_elsewhere(spec: StackSpec, together: Sequence[StackSpec]) -> StackSp
     return manager
 
 
+def state_elsewhere(check: str, manager: StackSpec) -> Answer:
+    """The answer about the state of a cluster, which is in the place of its large stack."""
+    cloud, place = place_of(manager)
+    text = f"the state is that of {manager.name}, in {place} on {cloud}, where its own preflight checks it"
+    return Answer(check, State.READY, text)
+
+
 def place_of(spec: StackSpec) -> tuple[str, str]:
     """The cloud of a stack, and its account or project."""
     return spec.cloud, str(getattr(spec.on, spec.on.place_field, ""))

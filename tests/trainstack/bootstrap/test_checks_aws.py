@@ -2,11 +2,13 @@
 
 import json
 import shlex
+from dataclasses import replace
 from typing import Any
 
 import boto3
 import pytest
 
+from infra.stackspec import load_file
 from tests.trainstack.preflight.aws.asking import ACCOUNT, ME, Answering, Refusal, account
 from trainstack.bootstrap.aws.checks import BUCKET, CONTACT, TRUST, checks_of
 from trainstack.bootstrap.aws.trusts import federated
@@ -221,3 +223,32 @@ def test_the_budget_mails_the_addresses_of_the_stack() -> None:
     lacks: list[Any] = [Refusal("NotFoundException"), {"Notifications": []}]
     for lacking in lacks:
         assert one(CONTACT, describe_notifications_for_budget=lacking).state is State.SHORT
+
+
+def of_guest(check: str, **answers: Any) -> list[Answer]:
+    """The answers about a cluster whose large stack is in another account."""
+    cloud = Answering(**{**MADE, **answers})
+    manager = load_file("large-aws").spec
+    away = manager.model_copy(update={"on": manager.on.model_copy(update={"account_id": "210987654321"})})
+    login = {"role_arn": f"arn:aws:iam::{ACCOUNT}:role/deployer-large-aws", "external_id": "ml-1"}
+    made = replace(account(cloud, on__assume_role=login), manager=away)
+    setup = ClientSetup("acme", GIT, "s3://of-the-manager", asked=lambda _: "")
+    return list(answered(check, checks_of(setup)[check], made))
+
+
+def test_the_state_of_a_cluster_in_its_own_account_is_that_of_its_large_stack() -> None:
+    (found,) = of_guest(BUCKET, head_bucket=Refusal("403"))
+    assert found.state is State.READY and "210987654321" in found.text
+
+
+def test_the_deployer_of_a_cluster_in_its_own_account_trusts_that_of_its_large_stack() -> None:
+    statement = {
+        "Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::210987654321:role/deployer-dev-aws"},
+        "Action": "sts:AssumeRole", "Condition": {"StringEquals": {"sts:ExternalId": "ml-1"}},
+    }  # fmt: skip
+    wrong = [{**statement, "Condition": {}}, {**statement, "Principal": {"AWS": ROLE}}, AGENCY]
+    (right,) = of_guest(TRUST, get_role=role(statement))
+    assert right.state is State.READY
+    for one_ in (*([one] for one in wrong), [statement, AGENCY], []):
+        (found,) = of_guest(TRUST, get_role=role(*one_))
+        assert found.state is State.SHORT and "210987654321" in found.fix

@@ -1,10 +1,12 @@
 """Preflight checks of the setup of a project, against the answers of Google's APIs."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from infra.stackspec import load_file
 from tests.trainstack.preflight.gcp.asking import ABSENT, DENIED, ID, NUMBER, STACK, Google, Said, project
 from trainstack.bootstrap.gcp.checks import BUCKET, CONTACT, TRUST, checks_of
 from trainstack.bootstrap.gcp.project import project as made_of
@@ -148,3 +150,27 @@ def test_addresses_of_the_budget_are_billing_contacts() -> None:
     for said in (contacts("SECURITY"), {}):
         found = one(CONTACT, {CONTACTS: said})
         assert found.state is State.SHORT and found.fix.startswith("gcloud essential-contacts create")
+
+
+def of_guest(check: str, said: Mapping[str, Said], impersonate: str | None) -> list[Answer]:
+    """The answers about a cluster whose large stack is in another project."""
+    manager = load_file("large-gcp").spec
+    made = replace(project(Google(said), on__impersonate=impersonate), beside=(manager,))
+    setup = ClientSetup("acme", PIPELINES[0], "gs://of-the-manager", asked=lambda _: "")
+    return list(answered(check, checks_of(setup)[check], made))
+
+
+def test_a_cluster_in_its_own_project_has_the_state_and_the_deployer_of_its_large_stack() -> None:
+    (found,) = of_guest(BUCKET, {GET: DENIED}, None)
+    assert found.state is State.READY and "large-gcp" in found.text
+    email = f"deployer-{STACK['name']}@{ID}.iam.gserviceaccount.com"
+    user = "serviceAccount:deployer-large-gcp@example-ml-dev.iam.gserviceaccount.com"
+    tokens = "roles/iam.serviceAccountTokenCreator"
+    for policy, given, states in (
+        (bound(tokens, user), email, [State.READY]),
+        (bound(tokens, user), None, [State.NOTE]),
+        (bound(tokens, user, "group:deploy@agency.com"), email, [State.SHORT]),
+        (bound(FEDERATED, user), email, [State.SHORT, State.SHORT]),
+        ({}, email, [State.SHORT]),
+    ):
+        assert [one.state for one in of_guest(TRUST, {POLICY: policy}, given)] == states, policy

@@ -16,7 +16,7 @@ from tests.trainstack.preflight.gcp.asking import Google, asked, project
 from tests.trainstack.preflight.gcp.quota_answers import google
 from trainstack.cli.app import app
 from trainstack.preflight.answers import Answer, State
-from trainstack.preflight.deployment import Preflight
+from trainstack.preflight.deployment import Preflight, manager_elsewhere
 from trainstack.preflight.gcp import apis, permissions, quotas
 
 CHECKS = {"aws": ("account", "quotas"), "gcp": ("account", "apis")}
@@ -87,3 +87,12 @@ def test_a_cluster_alone_is_checked_as_one_of_its_large_stack(seen: list[Any]) -
     done = CliRunner().invoke(app, ["preflight", "-s", f"{MANAGER}-usc1", "--format", "json"])
     assert done.exit_code == 0, done.output
     assert seen == [(f"{MANAGER}-usc1", "gcp", ["account", "apis"])]
+
+
+def test_a_manager_is_elsewhere_by_its_cloud_and_its_account() -> None:
+    manager, here, away = (stackspec.load_file(f"{MANAGER}{one}").spec for one in ("", "-use1", "-usc1"))
+    together = [manager, here, away]
+    assert [manager_elsewhere(one, together) for one in together] == [None, None, manager]
+    apart = here.model_copy(update={"on": here.on.model_copy(update={"account_id": "210987654321"})})
+    assert manager_elsewhere(apart, together) == manager
+    assert manager_elsewhere(here, [here]) is None

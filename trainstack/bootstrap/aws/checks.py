@@ -9,15 +9,17 @@ from typing import Any, Final
 from botocore import session as aws_session
 from botocore.exceptions import ClientError
 
+from infra.stackspec import StackSpec
 from trainstack.bootstrap import state
-from trainstack.bootstrap.aws.account import AccountNames, short
-from trainstack.bootstrap.aws.trusts import assumed, federated
+from trainstack.bootstrap.aws.account import AccountNames, login_of, short
+from trainstack.bootstrap.aws.trusts import assumed, federated, of_guest
 from trainstack.bootstrap.setup import ClientSetup
 from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws import Check
 from trainstack.preflight.aws.account import Account
 from trainstack.preflight.aws.permissions import source
+from trainstack.preflight.deployment import place_of, state_elsewhere
 
 BUCKET: Final = "state-bucket"
 TRUST: Final = "deployer-trust"
@@ -46,6 +48,9 @@ def _names(setup: ClientSetup, account: Account) -> AccountNames:
 
 def _bucket(setup: ClientSetup, account: Account) -> Iterator[Answer]:
     """The bucket of the state exists, is encrypted, versioned and private, and takes locks."""
+    if account.manager:
+        yield state_elsewhere(BUCKET, account.manager)
+        return
     names = _names(setup, account)
     bucket = setup.bucket("s3", names.bucket)
     if setup.backend and not setup.backend.startswith("s3://"):
@@ -112,6 +117,9 @@ def _trust(setup: ClientSetup, account: Account) -> Iterator[Answer]:
         fix = f"{_apply(setup, account)} --skip {TRUST} if it deploys as another role."
         yield Answer(TRUST, State.SHORT, f"the role {role} does not exist", fix)
         return
+    if account.manager and not login_of(account.manager):
+        yield _of_guest(account, account.manager, role, found["Role"]["AssumeRolePolicyDocument"])
+        return
     answers = [
         answer
         for statement in _listed(found["Role"]["AssumeRolePolicyDocument"].get("Statement"))
@@ -122,6 +130,26 @@ def _trust(setup: ClientSetup, account: Account) -> Iterator[Answer]:
         text = f"{role} trusts no one"
         answers = [Answer(TRUST, State.SHORT, text, _apply(setup, account))]
     yield from answers
+
+
+def _of_guest(account: Account, manager: StackSpec, role: str, trusted: Document) -> Answer:
+    """The deployer of a cluster in its own account is assumed by that of its large stack alone."""
+    _, place = place_of(manager)
+    deployer = f"arn:aws:iam::{place}:role/{role}"
+    wanted = of_guest(deployer, (account.spec,))
+    found = [one for one in _listed(trusted.get("Statement")) if one["Effect"] == "Allow"]
+    if [_compared(one) for one in found] == [_compared(one) for one in wanted["Statement"]]:
+        return Answer(TRUST, State.READY, f"{role} is assumed by {deployer}")
+    return Answer(
+        TRUST, State.SHORT, f"{role} is not assumed by {deployer} alone, as its stack file says",
+        f"aws iam update-assume-role-policy --role-name {role} --policy-document "
+        + shlex.quote(json.dumps(wanted)),
+    )  # fmt: skip
+
+
+def _compared(statement: Document) -> object:
+    principal = {kind: sorted(_listed(one)) for kind, one in (statement.get("Principal") or {}).items()}
+    return principal, sorted(_listed(statement.get("Action"))), _plain(statement.get("Condition") or {})
 
 
 def _judged(setup: ClientSetup, account: Account, role: str, statement: Document) -> Iterator[Answer]:

@@ -1,16 +1,18 @@
 """Preflight checks of what `trainstack bootstrap` prints: bucket of the state, trust, billing contacts."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from infra.clouds.gcp.api import ApiRequestError
-from trainstack.bootstrap.gcp.project import CATEGORY, FEDERATED, ProjectNames, principal, short
+from infra.stackspec.gcp.cloud import GcpSpec
+from trainstack.bootstrap.gcp.project import CATEGORY, FEDERATED, TOKENS, ProjectNames, principal, short
 from trainstack.bootstrap.setup import ClientSetup
 from trainstack.bootstrap.stacks import BootstrapPlace
 from trainstack.bootstrap.trust import Pipeline
 from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.deployment import state_elsewhere
 from trainstack.preflight.gcp import Check
 from trainstack.preflight.gcp.project import Project
 
@@ -41,6 +43,9 @@ def _bucket(setup: ClientSetup, project: Project) -> Iterator[Answer]:
 
     Pulumi's lock is an object that is deleted (pulumi pkg/backend/diy/lock.go): no retention may hold it.
     """
+    if project.manager:
+        yield state_elsewhere(BUCKET, project.manager)
+        return
     names = _names(setup, project)
     bucket = setup.bucket("gs", names.bucket)
     if setup.backend and not setup.backend.startswith("gs://"):
@@ -105,10 +110,15 @@ def _trust(setup: ClientSetup, project: Project) -> Iterator[Answer]:
     users = [
         (str(row["role"]), str(member))
         for row in policy.get("bindings") or ()
-        if row["role"] in (FEDERATED, "roles/iam.serviceAccountTokenCreator", "roles/iam.serviceAccountUser")
+        if row["role"] in (FEDERATED, TOKENS, "roles/iam.serviceAccountUser")
         for member in row.get("members") or ()
     ]
     pool = f"iam.googleapis.com/projects/{project.number}/locations/global/workloadIdentityPools/{names.pool}"
+    host = project.manager
+    if host and isinstance(host.on, GcpSpec) and not host.on.impersonate:
+        deployer = f"serviceAccount:{names.deployer(host.name)}@{host.on.project}.iam.gserviceaccount.com"
+        yield from _of_guest(project, email, deployer, users)
+        return
     pipeline = setup.trusted_as(member.partition("/subject/")[2] for _, member in users)
     wanted = (
         principal(
@@ -143,6 +153,26 @@ def _trust(setup: ClientSetup, project: Project) -> Iterator[Answer]:
         )
     elif not surplus:
         yield Answer(TRUST, State.READY, f"{email} can be used by {', '.join(kept)}")
+
+
+def _of_guest(
+    project: Project, email: str, deployer: str, users: Sequence[tuple[str, str]]
+) -> Iterator[Answer]:
+    """The deployer of a cluster in its own project is used by that of its large stack alone."""
+    command = f"gcloud iam service-accounts {{}}-iam-policy-binding {email} --project={project.on.project} "
+    wanted = (TOKENS, deployer)
+    for role, member in users:
+        if (role, member) != wanted:
+            fix = command.format("remove") + f"--role={role} --member={shlex.quote(member)}"
+            yield Answer(TRUST, State.SHORT, f"{email} can be used by {member}", fix)
+    if wanted not in users:
+        fix = f"{command.format('add')}--role={TOKENS} --member={deployer}"
+        yield Answer(TRUST, State.SHORT, f"{email} cannot be used by {deployer}", fix)
+    elif project.on.impersonate != email:
+        fix = f"Set on.impersonate to {email}, or --skip {TRUST} if it deploys as another account."
+        yield Answer(TRUST, State.NOTE, f"the stack file names {project.on.impersonate}, not {email}", fix)
+    elif len(users) == 1:
+        yield Answer(TRUST, State.READY, f"{email} can be used by {deployer}")
 
 
 def _provider(

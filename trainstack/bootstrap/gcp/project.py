@@ -24,7 +24,7 @@ STATE_READER = "roles/storage.objectViewer"
 KEY_ROLE = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 KEY_READER = "roles/cloudkms.cryptoKeyDecrypter"
 FEDERATED = "roles/iam.workloadIdentityUser"
-_TOKENS = "roles/iam.serviceAccountTokenCreator"
+TOKENS = "roles/iam.serviceAccountTokenCreator"
 _LONGEST_SUBJECT = 127
 """Bytes of `google.subject` (Workload Identity Federation, "Attribute mappings")."""
 _READS = re.compile(r"\.(get|list|getIamPolicy)$")
@@ -182,11 +182,11 @@ class GcpProject(ProjectNames):
     def _deployer(self, one: DeployedStacks) -> Identity:
         if host := assuming(one):
             account = f"{self.deployer(one.name)}@{_of(host).project}.iam.gserviceaccount.com"
-            members, use = (f"serviceAccount:{account}",), _TOKENS
+            members, use = (f"serviceAccount:{account}",), TOKENS
         elif isinstance(self.trust, Pipeline):
             members, use = (f"/subject/{self.subject(self.trust, one.name)}",), FEDERATED
         else:
-            members, use = (self.trust.member,), _TOKENS
+            members, use = (self.trust.member,), TOKENS
         objects = f"projects/_/buckets/{self.bucket}/objects/"
         own = [
             f'resource.name.startsWith("{objects}{start}")'

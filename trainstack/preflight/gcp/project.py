@@ -18,6 +18,7 @@ from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.slurm.layout import SlurmLayout
 from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.deployment import manager_elsewhere
 from trainstack.preflight.gcp.methods import METHODS
 from trainstack.preflight.machine import LocalMachine
 
@@ -146,6 +147,11 @@ class Project:
     def federated(self) -> bool:
         """Return whether the manager of the stack, which is deployed with it, is on another cloud."""
         return any(one.cloud != self.spec.cloud for one in self.beside)
+
+    @property
+    def manager(self) -> StackSpec | None:
+        """The large stack of a cluster, where it is in another project or on another cloud."""
+        return manager_elsewhere(self.spec, self.beside)
 
     @property
     def names(self) -> tuple[str, ...]:
