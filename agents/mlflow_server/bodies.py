@@ -83,23 +83,19 @@ class Held:
 
     async def checked(self, path: str, headers: Headers, receive: Receive) -> tuple[Headers, Receive]:
         """Headers and body for MLflow, without a location that the client chose. Raises RefusedError."""
-        created, traced = _EXPERIMENT.fullmatch(path), _TRACES.fullmatch(path)
-        if _STREAMED.fullmatch(path) or not (created or traced or has_body(headers)):
+        if _STREAMED.fullmatch(path) or not (_searched(path) or has_body(headers)):
             return headers, receive
-        kinds = {value.partition(b";")[0].strip() for name, value in headers if name == b"content-type"}
-        spans = path == _SPANS and kinds == {_PROTOCOL_BUFFERS}
-        most = OTHER_BYTES if spans or _UPLOAD.fullmatch(path) else JSON_BYTES
+        most = most_bytes(path, headers)
         packed = _compression(path, headers)
         if any(name == b"content-length" and int(value) > most for name, value in headers):
             raise TooLargeError(_TOO_LARGE.format(most))
         body = await self._read(receive, most)
-        if packed or created or traced:
+        if packed or _searched(path):
             async with self._turn:
                 if packed:
                     body = await asyncio.to_thread(_unpacked, body, most)
                     self._hold(len(body))
-                if created or traced:
-                    await asyncio.to_thread(_search, body, created=bool(created), spans=spans)
+                await asyncio.to_thread(_search, path, headers, body)
         kept = [one for one in headers if one[0] not in _ABOUT_BODIES]
         return [*kept, (b"content-length", str(len(body)).encode())], _again(body, receive)
 
@@ -122,6 +118,29 @@ class Held:
             raise BusyError("too many large requests at once: try again")
         self._all[self._user] += count
         self._bytes += count
+
+
+def most_bytes(path: str, headers: Headers) -> int:
+    """Limit of a body that is no upload of an artifact."""
+    return OTHER_BYTES if _spans(path, headers) or _UPLOAD.fullmatch(path) else JSON_BYTES
+
+
+def plain(path: str, headers: Headers, body: bytes) -> bytes:
+    """The body without compression, for a server that is not behind `Held`. Raises RefusedError."""
+    if _compression(path, headers):
+        body = _unpacked(body, most_bytes(path, headers))
+    _search(path, headers, body)
+    return body
+
+
+def _searched(path: str) -> bool:
+    return bool(_EXPERIMENT.fullmatch(path) or _TRACES.fullmatch(path))
+
+
+def _spans(path: str, headers: Headers) -> bool:
+    """True for spans as protocol buffers."""
+    kinds = {value.partition(b";")[0].strip() for name, value in headers if name == b"content-type"}
+    return path == _SPANS and kinds == {_PROTOCOL_BUFFERS}
 
 
 def has_body(headers: Headers) -> bool:
@@ -169,11 +188,11 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-def _search(body: bytes, *, created: bool, spans: bool) -> None:
-    """Raise RefusedError where a client chose a location, or for a document that is not JSON.
-
-    `created`: of an experiment, else of a trace; `spans`: of a trace, as protocol buffers.
-    """
+def _search(path: str, headers: Headers, body: bytes) -> None:
+    """Raise RefusedError where a client chose a location, or for a document that is not JSON."""
+    if not _searched(path):
+        return
+    created = bool(_EXPERIMENT.fullmatch(path))
     attributes = [f"mlflow.traceTag.{tag}" for tag in LOCATIONS]  # of a span, which become tags of its trace
     tags = {*LOCATIONS, *attributes}
 
@@ -187,7 +206,7 @@ def _search(body: bytes, *, created: bool, spans: bool) -> None:
                 if not created and (key in tags or (isinstance(one, str) and one in tags)):
                     raise RefusedError(f"the server sets the tags {', '.join(LOCATIONS)}: leave them out")
 
-    if spans:
+    if _spans(path, headers):
         if any(attribute.encode() in body for attribute in attributes):
             raise RefusedError(f"the server sets the tags {', '.join(LOCATIONS)}: leave them out")
         return

@@ -11,24 +11,26 @@ Settings come from the environment: PORT, MLFLOW_APP (its ARN) and ARTIFACTS (`s
 import json
 import logging
 import os
+import socket
 import sys
 import threading
 import time
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from io import BufferedIOBase
-from tempfile import SpooledTemporaryFile
-from typing import IO, ClassVar, cast
+from typing import Any, ClassVar
 
 from agents.mlflow_server import guard
+from agents.mlflow_server.bodies import RefusedError
+from agents.slurm import request_body
 from agents.slurm.aws.mlflow_app import AppUpstream
 from agents.slurm.upstream import Reply, Upstream
 
 log = logging.getLogger("trainstack.mlflow")
 HOST = "127.0.0.1"
 ARTIFACTS = "/api/2.0/mlflow-artifacts/artifacts"
-_JSON_BYTES = 16 << 20
-_CHUNKED_BYTES = 1 << 30
+REQUESTS = 24
+"""Requests at once; others wait. Each holds at most two bodies of 12 MiB."""
+_IDLE_S, _LINGER_S = 60, 10.0
 _FRESH_S = 30.0
 _KEPT = frozenset({"delete", "delete-tag", "delete-experiment-tag", "delete-traces", "rename", "restore"})
 """Last words of routes that change what others recorded."""
@@ -53,7 +55,7 @@ class ProxyHandler(BaseHTTPRequestHandler):
     """One request of a job."""
 
     protocol_version = "HTTP/1.1"
-    timeout = 120
+    timeout = _IDLE_S
     upstream: ClassVar[Upstream]
     health: ClassVar["UpstreamHealth"]
 
@@ -67,29 +69,35 @@ class ProxyHandler(BaseHTTPRequestHandler):
         """No line for each request: journals of nodes are for failures."""
 
     def _answered(self) -> None:
+        # A connection that waits for its next request would hold a place.
+        self.close_connection = True
         path, _, query = self.path.partition("?")
         try:
-            if path == "/health":
-                reply = self.health.reply()
-            elif why := refusal(self.command, path):
-                self.close_connection = True  # the body is not read
-                reply = failure(403, "PERMISSION_DENIED", why)
-            elif path == ARTIFACTS or path.startswith(f"{ARTIFACTS}/"):
-                reply = self._artifact(urllib.parse.unquote(path[len(ARTIFACTS) :]).strip("/"), query)
-            else:
-                content = self._content()
-                reply = self.upstream.call(
-                    self.command, self.path, content, self.headers.get("Content-Type") or ""
-                )
+            reply, refused = self._reply(path, query), False
+        except RefusedError as error:
+            reply, refused = failure(error.status, error.code, str(error)), True
         except (OSError, ValueError, KeyError) as error:
             log.warning("%s %s: %s: %s", self.command, path, type(error).__name__, error)
-            self.close_connection = True
             reply = failure(503, "TEMPORARILY_UNAVAILABLE", f"{type(error).__name__}: {error}")
+            refused = True
         self._send(reply)
+        if refused or self.command == "PUT":
+            self._linger()
+
+    def _reply(self, path: str, query: str) -> Reply:
+        if path == "/health":
+            return self.health.reply()
+        if why := refusal(self.command, path):
+            raise RefusedError(why)
+        plain = urllib.parse.unquote(path)
+        if plain == ARTIFACTS or plain.startswith(f"{ARTIFACTS}/"):
+            return self._artifact(plain[len(ARTIFACTS) :].strip("/"), query)
+        content = request_body.content(plain, self.headers, self.rfile)
+        return self.upstream.call(self.command, self.path, content, self.headers.get("Content-Type") or "")
 
     def _artifact(self, path: str, query: str) -> Reply:
         if self.command == "PUT":
-            body, length = self._body()
+            body, length = request_body.artifact(self.headers, self.rfile)
             return self.upstream.put(path, body, length)
         if not path:
             (folder,) = urllib.parse.parse_qs(query).get("path") or [""]
@@ -98,35 +106,22 @@ class ProxyHandler(BaseHTTPRequestHandler):
             return self.upstream.listed(folder)
         return self.upstream.get(path)
 
-    def _content(self) -> bytes:
-        if self.headers.get("Transfer-Encoding"):
-            body, _ = self._body()
-            return body.read()
-        length = int(self.headers.get("Content-Length") or 0)
-        if length > _JSON_BYTES:
-            raise ValueError(f"the body has more than {_JSON_BYTES} bytes: send less at a time")
-        return self.rfile.read(length)
-
-    def _body(self) -> tuple[IO[bytes], int]:
-        """The body and its length: as it comes, or collected where it comes in chunks."""
-        if not self.headers.get("Transfer-Encoding"):
-            length = int(self.headers.get("Content-Length") or 0)
-            return cast("IO[bytes]", _Part(self.rfile, length)), length  # http.client reads it alone
-        kept: IO[bytes] = SpooledTemporaryFile(_JSON_BYTES)  # noqa: SIM115 - sent later
-        total = 0
-        while size := int(self.rfile.readline(64).split(b";")[0], 16):
-            total += size
-            if total > _CHUNKED_BYTES:
-                raise ValueError(f"a body in chunks has at most {_CHUNKED_BYTES} bytes")
-            kept.write(self.rfile.read(size))
-            self.rfile.readline(8)
-        self.rfile.readline(8)
-        kept.seek(0)
-        return kept, total
+    def _linger(self) -> None:
+        """Read and forget what the client still sends for a while: it reads the reason only after that."""
+        end = time.monotonic() + _LINGER_S
+        try:
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_WR)
+            self.connection.settimeout(1)
+            while time.monotonic() < end and self.rfile.read1(1 << 20):
+                pass
+        except OSError:
+            return
 
     def _send(self, reply: Reply) -> None:
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.content_type or "application/json")
+        self.send_header("Connection", "close")
         body = reply.body
         if "Content-Length" not in reply.headers:
             whole = b"".join(body)
@@ -164,35 +159,44 @@ class UpstreamHealth:
         return (200, "OK") if found.status in (200, 404) else (503, f"status {found.status}")
 
 
-class _Part:
-    """The first bytes of a stream as a file for http.client."""
-
-    def __init__(self, stream: BufferedIOBase, length: int) -> None:
-        self._stream, self._left = stream, length
-
-    def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes; empty at the end."""
-        most = self._left if size < 0 else min(size, self._left)
-        found = self._stream.read(most) if most else b""
-        self._left -= len(found)
-        return found
-
-
 def failure(status: int, code: str, text: str) -> Reply:
     """A refusal in the form of MLflow's API."""
     body = json.dumps({"error_code": code, "message": text}).encode()
     return Reply(status, "application/json", iter([body]))
 
 
-def serve(upstream: Upstream, port: int) -> None:
-    """Serve until the process ends."""
-    handler = type("Handler", (ProxyHandler,), {"upstream": upstream, "health": UpstreamHealth(upstream)})
-    ThreadingHTTPServer((HOST, port), handler).serve_forever()
+class ProxyServer(ThreadingHTTPServer):
+    """A server with a limit of requests at once."""
+
+    request_queue_size = 128
+
+    def __init__(self, upstream: Upstream, port: int) -> None:
+        """Raises OSError where the port is taken."""
+        known = {"upstream": upstream, "health": UpstreamHealth(upstream)}
+        self._places = threading.BoundedSemaphore(REQUESTS)
+        super().__init__((HOST, port), type("Handler", (ProxyHandler,), known))
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Start a thread once there is a place."""
+        self._places.acquire()
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._places.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Handle one connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
 
 
 def main(_: list[str]) -> int:
     """Serve with the settings of the environment."""
-    serve(AppUpstream(os.environ["MLFLOW_APP"], os.environ["ARTIFACTS"]), int(os.environ["PORT"]))
+    upstream = AppUpstream(os.environ["MLFLOW_APP"], os.environ["ARTIFACTS"])
+    ProxyServer(upstream, int(os.environ["PORT"])).serve_forever()
     return 0
 
 

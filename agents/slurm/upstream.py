@@ -23,7 +23,7 @@ class Upstream(Protocol):
         ...
 
     def put(self, path: str, body: IO[bytes], length: int) -> Reply:
-        """Store an artifact. Raises as `call`."""
+        """Store an artifact. Raises as `call`, and TooLargeError before it reads."""
         ...
 
     def get(self, path: str) -> Reply:

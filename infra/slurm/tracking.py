@@ -85,6 +85,10 @@ def files(settings: Mapping[str, str], program: str, teams: Mapping[str, str], f
                 "ProtectSystem=strict",
                 "ProtectHome=yes",
                 "PrivateTmp=yes",
+                # Jobs of several teams may share the node: this program ends before one of them.
+                "MemoryMax=1G",
+                "TasksMax=64",
+                "OOMScoreAdjust=1000",
                 "[Install]",
                 "WantedBy=multi-user.target",
                 "",

@@ -15,12 +15,15 @@ from collections.abc import Iterator
 from typing import IO
 from xml.etree import ElementTree
 
+from agents.mlflow_server.bodies import TooLargeError
 from agents.slurm.aws import requests
 from agents.slurm.aws.requests import UNSIGNED, MachineKeys
 from agents.slurm.upstream import Reply
 
 _TIMEOUT_S = 60.0
 _PIECE = 1 << 20
+MOST_BYTES = 5 << 30
+"""Of an object that one PutObject writes (Amazon S3 User Guide, "Uploading objects")."""
 _PROXIED = b"mlflow-artifacts:/"
 _NO_BODY = hashlib.sha256(b"").hexdigest()
 
@@ -57,6 +60,11 @@ class AppUpstream:
 
     def put(self, path: str, body: IO[bytes], length: int) -> Reply:
         """See `upstream.Upstream`."""
+        if length > MOST_BYTES:
+            raise TooLargeError(
+                f"an artifact has at most {MOST_BYTES} bytes (5 GiB): write larger files to a shared folder,"
+                " and log their path"
+            )
         answer = self._send("PUT", self._object(path), UNSIGNED, {"content-length": str(length)}, body)
         return _of_mlflow(answer, b"{}")
 

@@ -20,6 +20,7 @@ _MODULES: Final = (
     _MAIN,
     "agents.mlflow_server.bodies",
     "agents.mlflow_server.guard",
+    "agents.slurm.request_body",
     "agents.slurm.aws.requests",
     "agents.slurm.aws.mlflow_app",
     "agents.slurm.upstream",
