@@ -212,7 +212,7 @@ class ClientAccount(AccountNames):
         no_state = [_deny(["s3:*"], self.bucket_arns), _deny(["kms:*"], [key]), _other_states(key)]
         found = [row for spec in one.specs for row in roles_boundary.statements(self.place.name, spec)]
         if not one.is_guest:
-            found += roles_boundary.logins(one.clusters)
+            found += roles_boundary.logins(self.place.name, one.name, one.clusters)
         found = rights.merged(found) if len(one.specs) > 1 else found
         return document(*found, *_KEPT_TAG, _other_accounts(self.place.name), *no_state)
 

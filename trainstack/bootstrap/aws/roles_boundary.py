@@ -103,13 +103,17 @@ def statements(account: str, spec: StackSpec) -> list[Statement]:
     return [*found, *_sagemaker(account, spec.name)] if _SAGEMAKER in services else found
 
 
-def logins(clusters: Sequence[StackSpec]) -> list[Statement]:
-    """Statements for the dispatcher of a manager, which logs in to its clusters, also in other accounts."""
+def logins(account: str, stack: str, clusters: Sequence[StackSpec]) -> list[Statement]:
+    """Statements for the dispatcher of a manager, which logs in to its clusters, also in other accounts.
+
+    In the account of the manager, roles of the large stack can be assumed anyway: a pattern is shorter.
+    """
+    places = {one.name: one.on.account_id for one in clusters if isinstance(one.on, AwsSpec)}
     roles = [
-        f"arn:aws:iam::{one.on.account_id}:role/{login_role(one.name)}"
-        for one in clusters
-        if isinstance(one.on, AwsSpec)
+        f"arn:aws:iam::{place}:role/{login_role(name)}" for name, place in places.items() if place != account
     ]
+    if account in places.values():
+        roles.insert(0, f"arn:aws:iam::{account}:role/{stack}-*")
     # The session tags of EKS Pod Identity are transitive (EKS user guide, "pod-id-abac").
     return [allow(["sts:AssumeRole", "sts:TagSession"], roles)] if roles else []
 
