@@ -9,7 +9,7 @@ from infra.stackspec.slurm.layout import SlurmLayout
 from infra.stackspec.unions import arms
 
 OLDEST: Final = (25, 11)
-"""The first release with what slurm-operator asks of Slurm (its docs/usage/system-requirements.md, 1.1)."""
+"""The first release with what slurm-operator asks of Slurm (its system requirements, 1.1)."""
 _MOST_NODES: Final = 1024
 """`MaxNodeCount` that the operator writes into slurm.conf (v1.1.0 controllerbuilder/controller_config.go)."""
 

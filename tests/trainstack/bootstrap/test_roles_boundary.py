@@ -312,7 +312,7 @@ def test_a_boundary_of_others_is_named_and_kept_from_deployers(tmp_path: Path) -
         (f"iam::{ACCOUNT}:policy/trainstack-acme-deployers", "bootstrap-boundary-of-others"),
         (f"iam::{ACCOUNT}:policy/trainstack-acme-prod-roles", "bootstrap-boundary-of-others"),
         (f"iam::{ACCOUNT}:policy/deployer-small-aws-1", "bootstrap-boundary-of-others"),
-        ("iam::999999999999:policy/limits", "bootstrap-boundary-of-others"),
+        ("iam::999999999999:policy/limits", "arn-in-other-account"),
     ],
 )
 def test_a_boundary_of_another_purpose_is_refused(policy: str, code: str, tmp_path: Path) -> None:

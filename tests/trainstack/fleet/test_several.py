@@ -49,7 +49,9 @@ def without_engine(replace: Callable[[Any, str, Any], None] = setattr) -> None:
     def opened(stack: str, **_: object) -> SimpleNamespace:
         loaded = stackspec.load_file(stack)
         named = {name: functools.partial(_operation, run, name) for name in ("up", "destroy", "preview")}
-        return SimpleNamespace(spec=loaded.spec, loaded=loaded, **named)
+        # Nothing is deployed yet.
+        engine = SimpleNamespace(outputs=dict)
+        return SimpleNamespace(spec=loaded.spec, loaded=loaded, engine=engine, **named)
 
     replace(child, "PROGRAM", PROGRAM)
     replace(deployment, "open_deployment", opened)

@@ -185,7 +185,7 @@ def refused(load_balancer: Any = None) -> set[str]:
 def test_the_documented_policy_allows_every_request_and_nothing_else() -> None:
     text = (ROOT / "docs" / "reference" / "preflight.md").read_text()
     policy = json.loads(text.partition("```json")[2].partition("```")[0])
-    source = "".join(path.read_text() for path in (ROOT / "trainstack" / "preflight" / "aws").glob("*.py"))
+    source = "".join(path.read_text() for path in (ROOT / "trainstack" / "preflight" / "aws").rglob("*.py"))
     actions = policy["Statement"][0]["Action"]
     assert len({*actions}) == len(actions)
     for action in actions:
