@@ -149,7 +149,7 @@ def _kubernetes(row: Row) -> str:
 
 _NOT_IMPORTED: Mapping[str, str] = {
     "aws:autoscaling/attachment:Attachment": "no provider imports it; make it again, which changes nothing",
-    "aws:cloudcontrol/resource:Resource": "no provider imports it; the type of aws-native imports what it made",
+    "aws:cloudcontrol/resource:Resource": "no provider imports it; aws-native imports what it made",
     "aws:lambda/invocation:Invocation": "a call, which the next deployment after an import would repeat",
     "gcp:projects/serviceIdentity:ServiceIdentity": "no provider imports it: only its creation exists",
     "gcp:storage/bucketObject:BucketObject": "no provider imports it: an object is uploaded",
