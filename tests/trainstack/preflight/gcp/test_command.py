@@ -52,7 +52,8 @@ def google(monkeypatch: pytest.MonkeyPatch) -> Google:
     made = Google()
     sessions: list[tuple[int, str | None]] = []
 
-    def session(attempts: int, billed: str | None = None) -> Any:
+    def session(attempts: int, billed: str | None = None, impersonate: str | None = None) -> Any:
+        assert impersonate is None
         sessions.append((attempts, billed))
         assert billed == ID  # requests count against the stack's project
         return made.session(), ""
