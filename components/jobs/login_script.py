@@ -3,8 +3,8 @@
 import hashlib
 import sys
 import time
-from collections.abc import Callable
-from typing import Any, Final, TypedDict
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypedDict
 
 import pulumi
 from pulumi import dynamic
@@ -17,7 +17,6 @@ from infra.jobs.service import LostError
 
 # The first connection may come before the login node is ready: images are pulled, guest agents start.
 _ATTEMPTS, _PAUSE_S = 30, 20
-_INPUTS: Final = ("system", "script")
 
 
 class LoginScriptError(Exception):
@@ -47,6 +46,34 @@ def run_script(node: ScriptRunner, script: str, pause: Callable[[float], None] =
     return hashlib.sha256(script.encode()).hexdigest()
 
 
+class ScriptProvider(dynamic.ResourceProvider):
+    """Runs the script when the resource is created or changed; deletion leaves what it did."""
+
+    serialize_as_secret_always = False
+    inputs: ClassVar[Sequence[str]]
+    """Inputs whose change runs it again."""
+
+    def node(self, props: dict[str, Any]) -> ScriptRunner:
+        """The login node. Each home of Slurm has its own."""
+        raise NotImplementedError
+
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
+        """A change of inputs runs it again."""
+        return dynamic.DiffResult(changes=any(olds.get(name) != news.get(name) for name in self.inputs))
+
+    def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
+        """Run it. Raises LoginScriptError."""
+        found = self._ran(props)
+        return dynamic.CreateResult(found["loaded"][:16], found)
+
+    def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
+        """Run it. Raises LoginScriptError."""
+        return dynamic.UpdateResult(self._ran(news))
+
+    def _ran(self, props: dict[str, Any]) -> dict[str, Any]:
+        return {**props, "loaded": run_script(self.node(props), props["script"])}
+
+
 class LoginPodScriptArgs(TypedDict):
     """Login pod and script."""
 
@@ -71,28 +98,15 @@ class LoginPodScript(Component):
         self.register_declared()
 
 
-class PodScriptProvider(dynamic.ResourceProvider):
-    """Runs the script when the resource is created or changed; deletion leaves what it did."""
+class PodScriptProvider(ScriptProvider):
+    """Runs the script in the login pod."""
 
-    serialize_as_secret_always = False
+    inputs = ("system", "script")
 
-    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """A change of script or system runs it again."""
-        return dynamic.DiffResult(changes=any(olds.get(name) != news.get(name) for name in _INPUTS))
-
-    def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Run it. Raises LoginScriptError."""
-        found = _run(props)
-        return dynamic.CreateResult(found["loaded"][:16], found)
-
-    def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Run it. Raises LoginScriptError."""
-        return dynamic.UpdateResult(_run(news))
+    def node(self, props: dict[str, Any]) -> ScriptRunner:
+        """The login pod."""
+        return LoginPod(props["kubeconfig"])
 
 
 class _Script(dynamic.Resource, module="trainstack", name="LoginPodScript"):
     loaded: pulumi.Output[str]
-
-
-def _run(props: dict[str, Any]) -> dict[str, Any]:
-    return {**props, "loaded": run_script(LoginPod(props["kubeconfig"]), props["script"])}

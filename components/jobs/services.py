@@ -60,6 +60,17 @@ def _slinky(_account: str, region: str, stack: str, kubeconfig: str) -> JobServi
     return SlinkyService(clients(), stack, region, kubeconfig)
 
 
+def _of_slurm(connect: Callable[[str, str, str, str], JobService]) -> GateService:
+    """Folders are relative to that of the job, on the shared file system of the homes."""
+    return GateService(
+        connect=connect,
+        part=lambda place: {"slurm": SlurmOptions(**place)},
+        code_folder="code",
+        termination={},
+        work_root="results",
+    )
+
+
 SERVICES: Mapping[str, GateService] = {
     "sagemaker": GateService(
         connect=_sagemaker,
@@ -78,26 +89,7 @@ SERVICES: Mapping[str, GateService] = {
         code_folder=VERTEX_CODE,
         termination={},
     ),
-    # Slurm: folders are relative to that of the job, on the shared file system of the homes.
-    "pcs": GateService(
-        connect=_pcs,
-        part=lambda place: {"slurm": SlurmOptions(**place)},
-        code_folder="code",
-        termination={},
-        work_root="results",
-    ),
-    "director": GateService(
-        connect=_director,
-        part=lambda place: {"slurm": SlurmOptions(**place)},
-        code_folder="code",
-        termination={},
-        work_root="results",
-    ),
-    "slinky": GateService(
-        connect=_slinky,
-        part=lambda place: {"slurm": SlurmOptions(**place)},
-        code_folder="code",
-        termination={},
-        work_root="results",
-    ),
+    "pcs": _of_slurm(_pcs),
+    "director": _of_slurm(_director),
+    "slinky": _of_slurm(_slinky),
 }

@@ -6,10 +6,9 @@ import pulumi
 from pulumi import dynamic
 
 from components.base import Component, Options
-from components.jobs.login_script import run_script
+from components.jobs.login_script import ScriptProvider
 from infra.jobs.gcp.login_node import LoginNode
-
-_INPUTS = ("project", "stack", "cluster", "script")
+from infra.jobs.login_jobs import ScriptRunner
 
 
 class GcpSlurmAccountsArgs(TypedDict):
@@ -38,29 +37,15 @@ class GcpSlurmAccounts(Component):
         self.register_declared()
 
 
-class LoginScriptProvider(dynamic.ResourceProvider):
-    """Runs the script when the resource is created or changed; deletion leaves the accounts."""
+class LoginScriptProvider(ScriptProvider):
+    """Runs the script on the login node of Cluster Director."""
 
-    serialize_as_secret_always = False
+    inputs = ("project", "stack", "cluster", "script")
 
-    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """A change of inputs runs it again."""
-        return dynamic.DiffResult(changes=any(olds.get(name) != news.get(name) for name in _INPUTS))
-
-    def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Run it. Raises LoginScriptError."""
-        found = _run(props)
-        return dynamic.CreateResult(found["loaded"][:16], found)
-
-    def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Run it. Raises LoginScriptError."""
-        return dynamic.UpdateResult(_run(news))
+    def node(self, props: dict[str, Any]) -> ScriptRunner:
+        """The login node."""
+        return LoginNode(props["project"], props["stack"])
 
 
 class _Script(dynamic.Resource, module="trainstack", name="LoginScript"):
     loaded: pulumi.Output[str]
-
-
-def _run(props: dict[str, Any]) -> dict[str, Any]:
-    node = LoginNode(props["project"], props["stack"])
-    return {**props, "loaded": run_script(node, props["script"])}

@@ -7,8 +7,6 @@ import pulumi
 from pulumi_kubernetes import core, meta
 
 from components.base import Component, Options
-from components.kubernetes import access
-from components.kubernetes.access import bound_role, may
 from components.kubernetes.charts import release
 from components.kubernetes.definitions.install import definitions
 from components.kubernetes.manifest import Manifest
@@ -22,7 +20,8 @@ from components.kubernetes.monitoring.routes import RouteArgs, config
 from components.kubernetes.programs.deployment import PORT, ProgramDeployment, program_deployment
 from components.kubernetes.programs.program import Program, digest
 from components.kubernetes.tracking.pod import AgentArgs
-from components.kubernetes.waiting.job import WaitingProgram, waiting_job
+from components.kubernetes.waiting.job import WaitingProgram
+from components.kubernetes.waiting.new_secret import secret_job
 from components.ordering import after
 from components.runbooks import ROOT
 
@@ -115,21 +114,7 @@ class Monitoring(Component):
         self.register_declared()
 
     def _login(self, name: str, image: pulumi.Input[str], inside: pulumi.ResourceOptions) -> pulumi.Resource:
-        """The Job that creates the login. Its account may create Secrets: no role can name a future one."""
-        metadata = meta.v1.ObjectMetaArgs(name=LOGIN, namespace=NAMESPACE)
-        account = core.v1.ServiceAccount(
-            f"{name}-login-account", metadata=metadata, automount_service_account_token=False, opts=inside
-        )
-        binding = bound_role(
-            f"{name}-login",
-            LOGIN,
-            [may("", "secrets", "create")],
-            access.account(LOGIN, NAMESPACE),
-            self.child,
-            namespace=NAMESPACE,
-            opts=inside,
-            needs=[account],
-        )
+        """The Job that creates the login."""
         waits = WaitingProgram(
             program=LOGIN_PROGRAM,
             arguments={"name": LOGIN, "namespace": NAMESPACE, "seconds": str(_LOGIN_LIMIT_S)},
@@ -139,7 +124,7 @@ class Monitoring(Component):
             image=image,
             limit_s=_LOGIN_LIMIT_S,
         )
-        return waiting_job(f"{name}-login", waits, [binding], self.child)
+        return secret_job(f"{name}-login", waits, self.child, inside)
 
     def _dashboards(self, name: str, inside: pulumi.ResourceOptions, *, several: bool) -> None:
         for dashboard in dashboards():

@@ -7,8 +7,7 @@ import pulumi
 from pulumi_kubernetes import core, meta, networking, rbac
 
 from components.base import Component, Options
-from components.kubernetes import access
-from components.kubernetes.access import bound_role, may
+from components.kubernetes.access import may
 from components.kubernetes.charts import charts
 from components.kubernetes.manifest import Manifest
 from components.kubernetes.programs.program import Program, digest
@@ -28,7 +27,8 @@ from components.kubernetes.slurm.objects import (
 )
 from components.kubernetes.slurm.operator import CHART, RESTAPI_PORT
 from components.kubernetes.volumes import SharedVolume, VolumeArgs
-from components.kubernetes.waiting.job import WaitingProgram, waiting_job
+from components.kubernetes.waiting.job import WaitingProgram
+from components.kubernetes.waiting.new_secret import secret_job
 from components.ordering import after
 
 KEYS: Final = Program("agents.waiting.slurm_secrets", ["agents.shared.new_secret"])
@@ -120,23 +120,7 @@ class KubernetesSlurm(Component):
         return [space, policy]
 
     def _keys(self, args: SlurmSystemArgs, inside: pulumi.ResourceOptions) -> pulumi.Resource:
-        """The Job that makes the Secrets. Its account may create Secrets: no role can name a future one."""
-        account = core.v1.ServiceAccount(
-            f"{self._prefix}-keys-account",
-            metadata=meta.v1.ObjectMetaArgs(name=_ACCOUNT, namespace=NAMESPACE),
-            automount_service_account_token=False,
-            opts=inside,
-        )
-        binding = bound_role(
-            f"{self._prefix}-keys",
-            _ACCOUNT,
-            [may("", "secrets", "create")],
-            access.account(_ACCOUNT, NAMESPACE),
-            self.child,
-            namespace=NAMESPACE,
-            opts=inside,
-            needs=[account],
-        )
+        """The Job that makes the Secrets."""
         waits = WaitingProgram(
             program=KEYS,
             arguments={"namespace": NAMESPACE, "seconds": str(_LIMIT_S)},
@@ -146,7 +130,7 @@ class KubernetesSlurm(Component):
             image=args["images"]["python"],
             limit_s=_LIMIT_S,
         )
-        return waiting_job(f"{self._prefix}-keys", waits, [binding], self.child)
+        return secret_job(f"{self._prefix}-keys", waits, self.child, inside)
 
     def _member_role(self, inside: pulumi.ResourceOptions) -> None:
         """The right of members to forward a port to the login pod; an administrator binds it.

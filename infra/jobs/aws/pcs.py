@@ -7,20 +7,15 @@ jobs are those of the user `trainstack`.
 
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from infra.clouds.aws.login import Clients
 from infra.errors import Problem, UserError
 from infra.jobs import slurm
 from infra.jobs.aws.service import SageMakerService, asked
-from infra.jobs.service import (
-    CallerIdentity,
-    JobLogs,
-    LostError,
-    Moment,
-    ServiceJob,
-)
+from infra.jobs.login_jobs import LoginJobs
+from infra.jobs.service import LostError, ServiceJob
 from infra.launchers.runplan import RunPlan
 from infra.launchers.shell import CODE_URI
 from infra.naming import LOGIN_TAG, TAG_PREFIX
@@ -31,56 +26,15 @@ _PATIENCE_S, _PAUSE_S = 120.0, 1.0
 _UNDONE: Final = ("Failed", "TimedOut", "Cancelled", "Undeliverable", "Terminated", "InvalidPlatform")
 
 
-class PcsService:
-    """Jobs of the stack's cluster, by its login node. See `service.JobService`."""
-
-    unseen = 0
+class PcsLoginNode:
+    """The login node of a stack, by Systems Manager. See `login_jobs.ScriptRunner`."""
 
     def __init__(
         self, clients: Clients, stack: str, region: str, *, pause: Callable[[float], None] = time.sleep
     ) -> None:
-        self._clients, self._region, self._pause = clients, region, pause
-        self._bucket = SageMakerService(clients, stack, region)
-        self._stack = stack
+        self._clients, self._stack, self._region, self._pause = clients, stack, region, pause
 
-    def caller(self) -> CallerIdentity:
-        """The identity of the login."""
-        return self._bucket.caller()
-
-    def keep(self, uri: str, content: bytes) -> bool:
-        """Write an object unless it exists; return whether it was missing."""
-        return self._bucket.keep(uri, content)
-
-    def content(self, uri: str) -> bytes:
-        """The content of an object."""
-        return self._bucket.content(uri)
-
-    def submit(self, plan: RunPlan) -> None:
-        """Submit a job with sbatch. Raises UserError with the output of a script that fails."""
-        code = shlex.quote(plan.env[CODE_URI])
-        fetch = f"aws s3 cp --recursive --quiet {code} $folder/{slurm.CODE}/\n"
-        self._script(slurm.submission(plan, fetch), what=f"submit {plan.name}")
-
-    def job(self, name: str) -> ServiceJob | None:
-        """The job of that name by squeue and sacct; None if Slurm knows none."""
-        quoted = shlex.quote(name)
-        take = f'aws s3 cp --quiet "$result" "$(cat {slurm.OWN}/{quoted})/{quoted}/result.json"'
-        output = self._script(slurm.report(name, take), what=f"ask for {name}")
-        return slurm.described(name, self._stack, output)
-
-    def jobs(self, _since: Moment | None = None, *, running: bool = False) -> Iterator[ServiceJob]:  # noqa: ARG002
-        """None: an interrupted deployment submits again."""
-        yield from ()
-
-    def stop(self, name: str) -> None:
-        """Cancel a job."""
-        self._script(slurm.cancellation(name), what=f"cancel {name}")
-
-    def logs(self, name: str) -> JobLogs:
-        """Not supported: the log is a file of the job's folder."""
-        return slurm.logs(name)
-
-    def _script(self, text: str, *, what: str) -> str:
+    def run(self, script: str, *, what: str) -> str:
         """The output of a script on the login node. Raises UserError, LostError."""
         ssm = self._clients("ssm", self._region)
         with asked(what):
@@ -90,7 +44,7 @@ class PcsService:
                     {"Key": f"tag:{key}", "Values": [value]}
                     for key, value in ((_STACK_TAG, self._stack), LOGIN_TAG)
                 ],
-                Parameters={"commands": text.splitlines()},
+                Parameters={"commands": script.splitlines()},
             )
         command, waited = sent["Command"]["CommandId"], 0.0
         while waited < _PATIENCE_S:
@@ -109,3 +63,24 @@ class PcsService:
             self._pause(_PAUSE_S)
             waited += _PAUSE_S
         raise LostError("the login node does not answer to Systems Manager")
+
+
+class PcsService(LoginJobs):
+    """Jobs of the stack's cluster, by its login node, which reaches the bucket itself."""
+
+    def __init__(self, clients: Clients, stack: str, region: str) -> None:
+        node = PcsLoginNode(clients, stack, region)
+        super().__init__(stack, node, SageMakerService(clients, stack, region), "s3")
+
+    def submit(self, plan: RunPlan) -> None:
+        """Submit a job with sbatch. Raises UserError with the output of a script that fails."""
+        code = shlex.quote(plan.env[CODE_URI])
+        fetch = f"aws s3 cp --recursive --quiet {code} $folder/{slurm.CODE}/\n"
+        self._node.run(slurm.submission(plan, fetch), what=f"submit {plan.name}")
+
+    def job(self, name: str) -> ServiceJob | None:
+        """The job of that name by squeue and sacct; None if Slurm knows none."""
+        quoted = shlex.quote(name)
+        take = f'aws s3 cp --quiet "$result" "$(cat {slurm.OWN}/{quoted})/{quoted}/result.json"'
+        output = self._node.run(slurm.report(name, take), what=f"ask for {name}")
+        return slurm.described(name, self._stack, output)
